@@ -23,7 +23,7 @@ from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
 from retrieval.lines import Matrix
 from retrieval.people_in_query import line_text, view_people, with_current_names, with_names
-from retrieval.standing import StandingQuestions
+from retrieval.relevance import StandingQuestions
 from store.queries.alerts import (
     WaitingClip,
     add_hits,
@@ -191,8 +191,8 @@ class AlertJudge:
                 vectors = encoder.embed(words)
             found = self._questions[1].closest_lines(words, vectors, limits)
             closest += [
-                (alert, texts[one.line], min(1.0, one.score))
-                for alert, one in zip(asked, found, strict=True)
+                (alert, texts[line], min(1.0, score))
+                for alert, (line, score) in zip(asked, found, strict=True)
             ]
         closest += [
             (alert, one, 1.0)

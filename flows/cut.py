@@ -11,7 +11,7 @@ from uuid import uuid4
 from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan
-from perception.cut_file import CutFile, FileSpan, cut_file, join_parts
+from perception.cut_file import CutFile, cut_file, join_parts
 from perception.source import original_file, previews_of
 from store.database import Store
 from store.files import atomic_file
@@ -49,13 +49,13 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
         recordings = recordings_in(session, found.id, span)
     if recordings:
         with TemporaryDirectory() as folder, atomic_file(out) as partial:
-            parts = list[FileSpan]()
+            parts = list[tuple[Path, TimeSpan]]()
             for one in recordings:
                 path = Path(folder) / f"{one.clip}.mp4"
                 path.write_bytes(store.blobs.get(one.blob))
                 first = max(span.start_ms, one.span.start_ms, one.start_ms)
                 last = max(first, min(span.end_ms, one.span.end_ms))
-                parts.append(FileSpan(path, TimeSpan.of(first - one.start_ms, last - one.start_ms)))
+                parts.append((path, TimeSpan.of(first - one.start_ms, last - one.start_ms)))
             if len(parts) > 1:
                 join_parts(parts, partial)
                 # The span that recordings have of another; gaps within count.
@@ -63,8 +63,8 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
                 return CutFile(
                     TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end)), copied=False
                 )
-            (part,), (only,) = parts, recordings
-            cut = cut_file(part.path, part.span, partial)
+            ((path, part),), (only,) = parts, recordings
+            cut = cut_file(path, part, partial)
             shift = only.start_ms
             return CutFile(
                 TimeSpan.of(cut.span.start_ms + shift, cut.span.end_ms + shift), cut.copied

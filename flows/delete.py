@@ -23,12 +23,11 @@ from flows.workspace import Workspace
 from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_deletion_range
 from perception.source import drop_cached_original
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
-from store.home import Home
+from store.home import Home, remove_recap_files
 from store.queries import videos as stored
 from store.queries.audit import record_deed
 from store.queries.library import Holdings, video_holdings
 from store.queries.videos import clear_path, find_video, known_video
-from store.recap_files import remove_recap_files
 
 
 @dataclass(frozen=True)

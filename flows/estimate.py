@@ -27,7 +27,7 @@ from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
 from memory.writers import make_writers
 from memory.writers.labels import is_telling
-from memory.writers.llm_clip import LlmClipWriter, RequestSize
+from memory.writers.llm_clip import LlmClipWriter
 from memory.writers.llm_event import LlmEventWriter
 from memory.writers.local_event import expected_summary_lines
 from memory.writers.port import ClipContext
@@ -133,7 +133,7 @@ PATCH_REPLY_TOKENS = 1_200
 
 @dataclass(frozen=True)
 class _Sample:
-    """One perceived clip: the seconds it took, its request, and tokens of what was said.
+    """One perceived clip: the seconds it took, its request's size, and tokens of what was said.
 
     It stands for ``clips`` clips. ``embedded`` are the texts that are embedded of it, without those
     that a model writes; ``telling`` those of them that summaries by rules are made of.
@@ -141,7 +141,8 @@ class _Sample:
 
     clips: float
     seconds: float
-    request: RequestSize
+    images: int
+    tokens: int
     spoken: int
     embedded: tuple[str, ...]
     telling: tuple[str, ...]
@@ -223,10 +224,10 @@ def _sample(
     writer = make_writers(workspace.toolbox, workspace.profile).clip
     if not isinstance(writer, LlmClipWriter):
         written = writer.write(percept, people, context)
-        return _Sample(clips, seconds, RequestSize(0, 0), spoken, *_embedded(written, people))
+        return _Sample(clips, seconds, 0, 0, spoken, *_embedded(written, people))
     written = writer.quote(percept, people, context)
-    size = writer.request_size(percept, people, context)
-    return _Sample(clips, seconds, size, spoken, *_embedded(written, people))
+    images, tokens = writer.request_size(percept, people, context)
+    return _Sample(clips, seconds, images, tokens, spoken, *_embedded(written, people))
 
 
 def _embedded(written: ClipMemories, people: ClipPeople) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -251,8 +252,8 @@ def _with_model(
     patches = math.ceil(clips / settings.patch_every) / clips if windowed else 0.0
     written = float((settings.lines + workspace.settings.watch.keyframes) * LINE_TOKENS)
     remembered = _mean(samples, lambda one: one.spoken) + settings.lines * LINE_TOKENS
-    tokens_in = _mean(samples, lambda one: one.request.tokens)
-    images = _mean(samples, lambda one: one.request.images)
+    tokens_in = _mean(samples, lambda one: one.tokens)
+    images = _mean(samples, lambda one: one.images)
     looks_twice = settings.looks_twice and images > 0
     if looks_twice:
         tokens_in += tokens_in + written
@@ -263,11 +264,11 @@ def _with_model(
     with workspace.store.begin() as session:
         call = mean_call(session, spec.model, "clip")
         patch = mean_call(session, spec.model, "events")
-    reply = call.tokens_out * (SECOND_REPLY if looks_twice else 1) if call else written
-    tokens_out = reply + patches * (patch.tokens_out if patch else PATCH_REPLY_TOKENS)
+    reply = call[1] * (SECOND_REPLY if looks_twice else 1) if call else written
+    tokens_out = reply + patches * (patch[1] if patch else PATCH_REPLY_TOKENS)
     cost = cost_usd(spec, round(tokens_in * clips), round(tokens_out * clips))
     # Clips are perceived one ahead of those that are written.
-    writing = call.seconds * (1 + looks_twice) / settings.clips_at_once if call else 0.0
+    writing = call[0] * (1 + looks_twice) / settings.clips_at_once if call else 0.0
     slower = max(perceiving, writing)
     return IngestEstimate(
         title=title,

@@ -259,16 +259,16 @@ def _prepare_rows(
     """Return the stream's video, added if it is new, and its position on the timeline."""
     with workspace.store.begin() as session:
         if opened is not None:
-            shape = opened.shape
+            has_video, has_audio, width, height = opened.shape
             video = Video(
                 id=source.id,
                 title=source.label,
                 path=None,
                 duration_ms=0,
-                width=shape.width,
-                height=shape.height,
-                has_video=shape.has_video,
-                has_audio=shape.has_audio,
+                width=width,
+                height=height,
+                has_video=has_video,
+                has_audio=has_audio,
                 profile=workspace.profile.name,
             )
             if video_rows.add_video(session, video, (), models_used(workspace.profile)):

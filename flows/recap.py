@@ -29,12 +29,12 @@ from people.names import display_segment
 from retrieval.terms import terms
 from services.supervisor import app_address
 from store.database import Store
+from store.home import ALL, remove_recap_files, write_recap_file
 from store.queries.characters import characters_at
 from store.queries.outline import count_segments, segments_in_time
 from store.queries.percepts import lock_video
 from store.queries.recaps import BUILDER, began_at, last_clip_within, put_recap
 from store.queries.videos import find_video, known_video, list_videos
-from store.recap_files import ALL, remove_recap_files, write_recap_file
 
 prompt = prompts_beside(__file__)
 

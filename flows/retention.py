@@ -24,7 +24,7 @@ from store.queries.audit import record_deed
 from store.queries.blobs import drop_recordings, lock_blobs_shared, size_of_recordings
 from store.queries.forget import delete_unnamed_blob_rows
 from store.queries.frames import delete_kept, kept_images, replace_kept
-from store.queries.keyframes import AgedVideo, StoredFrame
+from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs, lock_video
 from store.queries.videos import known_video
 
@@ -64,43 +64,44 @@ def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> Ret
     """
     with workspace.store.begin() as session:
         videos = stored.videos_by_age(session)
-    due = ((video, workspace.settings.retain.tier(now - video.since)) for video in videos)
+    retain = workspace.settings.retain
+    due = ((video, title, retain.tier(now - since)) for video, title, since in videos)
     reductions = list[VideoReduction | None]()
-    for video, tier in due:
+    for video, title, tier in due:
         if tier is None:
             continue
         workspace.give_way()
         store = workspace.store
         if tier.keep != "nothing":
-            reductions.append(_reduce_images(store, video, tier, dry_run))
+            reductions.append(_reduce_images(store, video, title, tier, dry_run))
             continue
         try:
-            holdings = preview_video_deletion(store, video.id).held
-            if video.id in watched_videos(store):
+            holdings = preview_video_deletion(store, video).held
+            if video in watched_videos(store):
                 continue
             if not dry_run:
-                delete_video(store, video.id)
+                delete_video(store, video)
         except NotFound:
             continue
         images, size = holdings.images, holdings.bytes
-        reductions.append(VideoReduction(video.id, video.title, "nothing", images, 0, size))
+        reductions.append(VideoReduction(video, title, "nothing", images, 0, size))
     return RetentionResult(tuple(less for less in reductions if less is not None))
 
 
 def _reduce_images(
-    store: Store, video: AgedVideo, tier: Tier, dry_run: bool
+    store: Store, video: str, title: str, tier: Tier, dry_run: bool
 ) -> VideoReduction | None:
     """Remove images and recordings of one video inside one transaction."""
     unused = list[str]()
     with store.begin() as session:
-        lock_video(session, video.id)
-        if known_video(session, video.id) is None:
+        lock_video(session, video)
+        if known_video(session, video) is None:
             return None
-        cited = stored.images_in_answers(session, video.id)
+        cited = stored.images_in_answers(session, video)
 
         def put(data: bytes) -> str:
             sha = store.blobs.put(data)
-            add_blobs(session, video.id, {sha: len(data)})
+            add_blobs(session, video, {sha: len(data)})
             return sha
 
         gone, smaller = _changes(
@@ -108,35 +109,35 @@ def _reduce_images(
             tier,
             (
                 one
-                for one in stored.stored_frames(session, video.id)
+                for one in stored.stored_frames(session, video)
                 if not {f"k{one.id}", one.blob} & cited
             ),
         )
         kept_gone, kept_smaller = _changes(
             store,
             tier,
-            (one for one in kept_images(session, video.id) if not {f"f{one.id}", one.blob} & cited),
+            (one for one in kept_images(session, video) if not {f"f{one.id}", one.blob} & cited),
         )
-        crops = stored.face_crops(session, video.id) if tier.keep == "text" else {}
-        recorded = size_of_recordings(session, video.id)
+        crops = stored.face_crops(session, video) if tier.keep == "text" else {}
+        recorded = size_of_recordings(session, video)
         shrunk = [*smaller.items(), *kept_smaller.items()]
         size = recorded + sum(crops.values()) + sum(one.bytes for one in (*gone, *kept_gone))
         size += sum(one.bytes - len(data) for one, (data, _, _) in shrunk)
         images = len(gone) + len(kept_gone) + len(crops)
-        less = VideoReduction(video.id, video.title, tier.keep, images, len(shrunk), size)
+        less = VideoReduction(video, title, tier.keep, images, len(shrunk), size)
         if (images or shrunk or recorded) and not dry_run:
             lock_blobs_shared(session)
             stored.delete_frames(session, [one.id for one in gone])
             delete_kept(session, [one.id for one in kept_gone])
-            drop_recordings(session, video.id)
+            drop_recordings(session, video)
             if tier.keep == "text":
-                stored.remove_crops(session, video.id)
+                stored.remove_crops(session, video)
             for one, (data, width, height) in smaller.items():
-                stored.replace_frame(session, video.id, one, put(data), width, height)
+                stored.replace_frame(session, video, one, put(data), width, height)
             for one, (data, width, height) in kept_smaller.items():
                 replace_kept(session, one.id, put(data), width, height)
-            record_deed(session, Deed.RETAINED, video.id)
-            unused = delete_unnamed_blob_rows(session, video.id)
+            record_deed(session, Deed.RETAINED, video)
+            unused = delete_unnamed_blob_rows(session, video)
     remove_unused_blobs(store, unused)
     return less if images or shrunk or size else None
 

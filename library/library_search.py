@@ -139,8 +139,10 @@ def search_library(
             return LibraryResults()
         scopes = memory_view(session, list(titles)).scopes
         others, person = _split_person(session, scopes, words, query.person)
-        found = lines_in_library(session, scopes, others, sources, MAX_WITH_WORDS, person)
-        lines, close = found.lines, list[LineAt]()
+        lines, matches, by_source, more = lines_in_library(
+            session, scopes, others, sources, MAX_WITH_WORDS, person
+        )
+        close = list[LineAt]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
             known = {line.id for line in lines}
@@ -154,8 +156,8 @@ def search_library(
         in_view = people_in_view(session, [one for one in scopes if one.video in videos])
         blobs = frames_of_lines(session, [*lines, *close])
         people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
-        groups = {group_of(MemorySource(source)) for source in found.sources}
-        ranked = sorted(found.videos, key=lambda video: -found.videos[video])
+        groups = {group_of(MemorySource(source)) for source in by_source}
+        ranked = sorted(matches, key=lambda video: -matches[video])
         counts = Counter(
             person.name
             for line in [*lines, *close]
@@ -169,8 +171,8 @@ def search_library(
             with_words=_results(lines, people, titles, blobs),
             close=_results(close, people, titles, blobs),
             pictures=tuple(_picture(one, titles[one.video]) for one in pictures),
-            total=sum(found.videos.values()),
-            more=found.more,
+            total=sum(matches.values()),
+            more=more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
             people=tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CHIPS]),
             groups=tuple(group for group in GROUPS if group in groups),
@@ -206,7 +208,7 @@ def _split_person(
         _, found = split_names(words, ClipPeople(characters=tuple(every)))
         if not found:
             return words, None
-        name = found[0].name
+        name = found[0][0]
         words, _ = split_names(words, ClipPeople(characters=(Character(number=0, name=name),)))
     called = name.casefold()
     tags = {

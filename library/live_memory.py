@@ -70,11 +70,7 @@ def load_live_memory(store: Store, video: str) -> tuple[int, list[KeptNow]]:
                     ShownTier(
                         name=_name_of_tier(one, total.tier),
                         all=total,
-                        frames={
-                            frame.time_ms: frame.blob
-                            for frame in spread
-                            if (frame.builder, frame.tier) == (total.builder, total.tier)
-                        },
+                        frames=spread[total.builder, total.tier],
                     )
                     for total in totals
                     if total.builder == one.memory

@@ -34,14 +34,16 @@ from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
 from store.queries.keyframes import frame_near, frame_of, frames_of
-from store.queries.moments import (
+from store.queries.outline import (
     builders_of,
+    edges_touching,
     entities_named,
     frames_near,
     nodes_at,
     relations_at,
+    segments_named,
+    segments_of_clip,
 )
-from store.queries.outline import edges_touching, segments_named, segments_of_clip
 from store.queries.videos import find_video
 
 NEAR_MS = 20_000

@@ -21,10 +21,11 @@ from people.characters import ClipPeople
 from store.database import Store
 from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
-from store.queries.moments import EntityAt, entities_named
 from store.queries.outline import (
+    EntityAt,
     GraphRelation,
     OutlineNode,
+    entities_named,
     entities_standing_for,
     levels_of_builders,
     node_around,

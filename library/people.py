@@ -128,7 +128,7 @@ def most_seen(store: Store, video: str, limit: int) -> Page[PersonOfVideo]:
         )
         most = sorted(
             found.characters,
-            key=lambda one: -sum(times[row].times for row in one.members if row in times),
+            key=lambda one: -sum(times[row][0] for row in one.members if row in times),
         )
         shown = in_full(session, found, most[:limit])
     return page(shown, len(found.characters), 0)

@@ -69,22 +69,22 @@ def in_full(
         spans.setdefault(found.identity, []).append(TimeSpan.of(found.start_ms, found.end_ms))
     crops, maybe = best_crops(session, rows, last_clip), _stated_to_be_one(session, people)
     last = last_appearances(session, rows, last_clip)
-    frames = frames_of(session, video.id, sorted({one.clip for one in last.values()}))
+    frames = frames_of(session, video.id, sorted({clip for clip, _, _ in last.values()}))
     began = began_times(session, [video.id])[video.id]
 
     def last_seen(one: CharacterAt) -> LastSeen | None:
         of_them = [last[row] for row in one.members if row in last]
         if not of_them:
             return None
-        latest = max(of_them, key=lambda at: (at.seen, at.end_ms))
-        near = [frame for frame in frames if frame.clip == latest.clip]
-        frame = min(near, key=lambda it: abs(it.time_ms - latest.end_ms), default=None)
+        clip, span, seen = max(of_them, key=lambda at: (at[2], at[1].end_ms))
+        near = [frame for frame in frames if frame.clip == clip]
+        frame = min(near, key=lambda it: abs(it.time_ms - span.end_ms), default=None)
         return LastSeen(
             video=video.id,
             title=video.title,
-            span=TimeSpan.of(latest.start_ms, latest.end_ms),
-            at=began.moment(latest.end_ms),
-            seen=latest.seen,
+            span=span,
+            at=began.moment(span.end_ms),
+            seen=seen,
             keyframe=None if frame is None else f"k{frame.id}",
         )
 
@@ -94,13 +94,13 @@ def in_full(
         return tuple(merge_close_spans(shown, gap_ms))
 
     def counted(one: CharacterAt, kind: IdentityKind) -> int:
-        return sum(times[row].times for row in _rows_by_tag(one, kind).values() if row in times)
+        return sum(times[row][0] for row in _rows_by_tag(one, kind).values() if row in times)
 
     def whole(one: CharacterAt) -> TimeSpan | None:
         known = [times[row] for row in one.members if row in times]
         if not known:
             return None
-        return TimeSpan.of(min(at.start_ms for at in known), max(at.end_ms for at in known))
+        return TimeSpan.of(min(at.start_ms for _, at in known), max(at.end_ms for _, at in known))
 
     return [
         PersonOfVideo(
@@ -239,10 +239,9 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
     looks: dict[int, dict[IdentityKind, list[NDArray[np.float32]]]] = {}
     for number, one in by_number.items():
         looks[number] = {}
-        for centre in (centres[row] for row in one.members if row in centres):
-            # Each identity counts as often as it has exemplars.
-            vector = centre.exemplars * centre.vector
-            looks[number].setdefault(IdentityKind(centre.kind), []).append(vector)
+        # Each identity counts as often as it has exemplars.
+        for kind, _, vector in (centres[row] for row in one.members if row in centres):
+            looks[number].setdefault(kind, []).append(vector)
     truth = in_force(corrections_of(session, people.video.id))
     thresholds = thresholds_of(models_of_videos(session, [people.video.id])[people.video.id])
     most = LOOKED_AT + sum(map(len, truth.distinct.values()))

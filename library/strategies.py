@@ -88,9 +88,9 @@ def built_memories(session: Session, video: str) -> tuple[BuiltOf, ...]:
     """Return what each strategy has built of a video, by name."""
     names = strategy_names()
     built = [
-        BuiltOf(strategy=one.builder, through_clip=one.through_clip, writers=one.writers)
-        for one in builds_of(session, video)
-        if one.builder in names
+        BuiltOf(strategy=builder, through_clip=through, writers=writers)
+        for builder, through, writers in builds_of(session, video)
+        if builder in names
     ]
     for strategy in all_strategies():
         if strategy.windows is not None:

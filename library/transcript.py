@@ -29,7 +29,6 @@ from store.queries.transcript import (
     MARK_END,
     MARK_START,
     LineAt,
-    SoughtPerson,
     clips_around,
     lines_named,
     lines_of_clips,
@@ -107,10 +106,11 @@ def load_transcript(
         around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
         if around is None:
             return None
+        first, last, before, after = around
         people = _people(session, scope)
         sources = sources_of(groups) | {MemorySource.CHAPTER}
-        lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES + 1)
-    until_ms = around.after.start_ms if around.after else None
+        lines = lines_of_clips(session, scope, first, last, sources, MAX_LINES + 1)
+    until_ms = after.start_ms if after else None
     if len(lines) > MAX_LINES:
         # The next window has those from where the last line begins, if that is later.
         last_ms = lines[-1].span.start_ms
@@ -120,9 +120,9 @@ def load_transcript(
             lines, until_ms = [line for line in lines if line.span.start_ms < last_ms], last_ms
     return TranscriptWindow(
         lines=tuple(shown_lines(lines, people)),
-        from_ms=around.before.end_ms if around.before else 0,
+        from_ms=before.end_ms if before else 0,
         until_ms=until_ms,
-        earlier_ms=around.before.start_ms if around.before else None,
+        earlier_ms=before.start_ms if before else None,
         later_ms=until_ms,
     )
 
@@ -137,7 +137,7 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
         around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
         if around is None:
             return []
-        frames = frames_of(session, video, range(around.first, around.last + 1))
+        frames = frames_of(session, video, range(around[0], around[1] + 1))
         chosen = frames[:: max(1, -(-len(frames) // MAX_SCENES))]
         described = any(frame.description for frame in chosen)
         people = _people(session, scope) if described else ClipPeople()
@@ -158,19 +158,19 @@ def find_words(
         others, named = split_names(words, people)
         sources = sources_of(groups)
         found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
-    sought = (others, *(one.name for one in named))
+    sought = (others, *(name for name, _ in named))
     return [_with_marks(line, sought) for line in shown_lines(found, people)], total
 
 
-def split_names(words: str, people: ClipPeople) -> tuple[str, list[SoughtPerson]]:
-    """Split what is sought into words and the people whose whole names are among them."""
+def split_names(words: str, people: ClipPeople) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
+    """Split what is sought into words and the people whose whole names are in it, with tags."""
     named = [one for one in people.characters if one.name]
-    found: list[SoughtPerson] = []
+    found = list[tuple[str, tuple[str, ...]]]()
     for person in sorted(named, key=lambda one: -len(one.name or "")):
         name = re.compile(rf"(?<!\w){re.escape(person.name or '')}(?!\w)", re.IGNORECASE)
         if '"' not in words and name.search(words):
             words = name.sub(" ", words)
-            found.append(SoughtPerson(person.name or "", person.tags))
+            found.append((person.name or "", person.tags))
     return words.strip(), found
 
 

@@ -148,14 +148,14 @@ def doctor(
     places = home.places()
     if fix and (total := sum(1 for _ in find_exposed(places))):
         progress.start("permissions", total)
-        done = restrict_exposed(places, progress.step)
-        notes.append(f"{done.closed} files and folders are for their owner only now")
+        closed, left = restrict_exposed(places, progress.step)
+        notes.append(f"{closed} files and folders are for their owner only now")
         notes += [
             f"homer: {plain_line(str(path))} stays as it is: another user's, a socket, or a hard "
             "link"
-            for path in done.left[:MOST_NAMED]
+            for path in left[:MOST_NAMED]
         ]
-        if (more := len(done.left) - MOST_NAMED) > 0:
+        if (more := len(left) - MOST_NAMED) > 0:
             notes.append(f"homer: and {more} more")
     elif fix:
         notes.append("others can read nothing of the data directory")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, cast
+from typing import IO, Any, Literal, cast
 
 import pysubs2
 from pysubs2.exceptions import Pysubs2Error
@@ -98,10 +98,10 @@ def read_captions(
             which line. It names several videos and not ``video``.
     """
     data, named = _read_lines(path, limits)
-    if len({line.video for line in named if line.video}) > 1:
+    if len({video for video, _, _ in named if video}) > 1:
         return select_track(path, _tracks(path, named), video)
     title = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    lines = _by_time(line.caption for line in named)
+    lines = _by_time(line for _, line, _ in named)
     return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, lines)
 
 
@@ -131,12 +131,8 @@ def select_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> Capt
     return named[video]
 
 
-class _SourceLine(NamedTuple):
-    """A line, the name of its video ("" if it names none), and its line number from 1."""
-
-    video: str
-    caption: CaptionLine
-    number: int
+_SourceLine = tuple[str, CaptionLine, int]
+"""The name of a line's video ("" if it names none), the line, and its line number from 1."""
 
 
 def _read_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_SourceLine]]:
@@ -147,8 +143,13 @@ def _read_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_SourceLi
         InputError: it cannot be read, or has no line.
     """
     data, text = _read_existing(path, limits)
-    is_subtitle_file = path.name.lower().removesuffix(".gz").endswith(SUBTITLE_SUFFIXES)
-    lines = list(_subtitle_lines(path, text) if is_subtitle_file else _parse_jsonl(path, text))
+    if path.name.lower().removesuffix(".gz").endswith(SUBTITLE_SUFFIXES):
+        lines = [
+            ("", CaptionLine(span=span, text=said, kind="speech", speaker=speaker), n)
+            for n, (span, speaker, said) in enumerate(spoken_lines(_parse_cues(path, text)), 1)
+        ]
+    else:
+        lines = list(_parse_jsonl(path, text))
     if not lines:
         raise InputError(f"{path} holds no timed line: nothing to import")
     return data, lines
@@ -177,13 +178,13 @@ def _by_time(lines: Iterable[CaptionLine]) -> tuple[CaptionLine, ...]:
 
 def _tracks(path: Path, named: Iterable[_SourceLine]) -> tuple[CaptionTrack, ...]:
     videos: dict[str, list[CaptionLine]] = {}
-    for source in named:
-        if not source.video:
+    for video, line, number in named:
+        if not video:
             raise InputError(
-                f"{path}, line {source.number}: it names no video. Give every line a video, "
+                f"{path}, line {number}: it names no video. Give every line a video, "
                 "or import the file as one: homer import VIDEO --captions FILE"
             )
-        videos.setdefault(source.video, []).append(source.caption)
+        videos.setdefault(video, []).append(line)
     return tuple(_track(name, _by_time(lines)) for name, lines in videos.items())
 
 
@@ -233,7 +234,7 @@ def _parse_jsonl(path: Path, text: str) -> Iterator[_SourceLine]:
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
             if line.text:
-                yield _SourceLine(video, line, number)
+                yield video, line, number
 
 
 def parse_json_line(row: Any) -> tuple[str, CaptionLine]:
@@ -258,7 +259,13 @@ def parse_json_line(row: Any) -> tuple[str, CaptionLine]:
         TimeSpan.of(round(start_s * 1000), round(end_s * 1000)),
         _parse_text(row.get("text"), "text"),
     )
-    kind = _parse_kind(row.get("kind") or ("speech" if speaker else "caption"))
+    value = row.get("kind") or ("speech" if speaker else "caption")
+    if value == "speech":
+        kind = "speech"
+    elif value == "caption":
+        kind = "caption"
+    else:
+        raise ValueError(f"kind is {value!r}: it must be speech or caption")
     # The name of a line's video; other data sets number theirs.
     value = row.get("video")
     is_integer = isinstance(value, int) and not isinstance(value, bool)
@@ -266,14 +273,6 @@ def parse_json_line(row: Any) -> tuple[str, CaptionLine]:
     if len(name) > MAX_NAME:
         raise ValueError(f"video is a name of more than {MAX_NAME} characters")
     return name, CaptionLine(span=span, text=text, kind=kind, speaker=speaker or None)
-
-
-def _parse_kind(value: Any) -> CaptionKind:
-    if value == "speech":
-        return "speech"
-    if value == "caption":
-        return "caption"
-    raise ValueError(f"kind is {value!r}: it must be speech or caption")
 
 
 def _parse_seconds(value: Any, name: str) -> float:
@@ -289,18 +288,6 @@ def _parse_text(value: Any, name: str) -> str:
     # Postgres keeps no NUL and UTF-8 no lone surrogate.
     storable = value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     return " ".join(storable.split())
-
-
-def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:
-    return (_SourceLine("", line, n) for n, line in enumerate(_parse_subtitles(path, text), 1))
-
-
-def _parse_subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
-    lines = spoken_lines(_parse_cues(path, text))
-    return (
-        CaptionLine(span=span, text=said, kind="speech", speaker=speaker)
-        for span, speaker, said in lines
-    )
 
 
 def read_cues(
@@ -353,11 +340,11 @@ def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Perc
     groups = groupby(track.lines, key=lambda line: line.span.start_ms // length)
     for index, (number, lines) in enumerate(groups):
         span = TimeSpan.of(number * length, (number + 1) * length)
-        yield _percept(Clip(index=index, span=span), list(lines))
-
-
-def _percept(clip: Clip, lines: Iterable[CaptionLine]) -> Percept:
-    kinds: dict[CaptionKind, list[Utterance]] = {"speech": [], "caption": []}
-    for line in lines:
-        kinds[line.kind].append(Utterance(**line.model_dump(exclude={"kind"})))
-    return Percept(clip=clip, utterances=tuple(kinds["speech"]), captions=tuple(kinds["caption"]))
+        kinds: dict[CaptionKind, list[Utterance]] = {"speech": [], "caption": []}
+        for line in lines:
+            kinds[line.kind].append(Utterance(**line.model_dump(exclude={"kind"})))
+        yield Percept(
+            clip=Clip(index=index, span=span),
+            utterances=tuple(kinds["speech"]),
+            captions=tuple(kinds["caption"]),
+        )

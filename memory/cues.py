@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from domain.texts import make_storable
 from domain.time import TimeSpan
@@ -17,6 +16,8 @@ from domain.wording import share_span
 
 _Turns = tuple[TimeSpan | None, list[tuple[str | None, str]]]
 """When a cue is shown, and what each speaker says in it."""
+_Prefix = tuple[str | None, bool, str]
+"""Who a line may begin with as its speaker, whether that is sure, and what is said."""
 
 ROLLING_GAP_MS = 200
 """A cue within this time after another may repeat its words, as in roll-up captions."""
@@ -54,9 +55,9 @@ def spoken_lines(
     in_order = sorted(cues, key=lambda cue: (cue[0].start_ms, cue[0].end_ms))
     read = [_read(raw) for _, raw in in_order]
     prefixes = [[one for _, _, one in found] for found in read]
-    named = [{one.name for one in found if one.name} for found in prefixes]
+    named = [{name for name, _, _ in found if name} for found in prefixes]
     often = Counter(name for names in named for name in names)
-    sure = {one.name for found in prefixes for one in found if one.sure}
+    sure = {name for found in prefixes for name, is_sure, _ in found if is_sure}
     # By itself "Chicago: the windy city" may be a heading, and so may any noun in German. In a
     # file that names who speaks, names recur, or are in most cues.
     usual = 2 * sum(map(bool, named)) >= len(in_order)
@@ -137,28 +138,20 @@ def _one_line(text: str) -> str:
     return " ".join(make_storable(text).split())
 
 
-class _Prefix(NamedTuple):
-    """Who a line may begin with as its speaker, whether that is sure, and what is said."""
-
-    name: str | None
-    sure: bool
-    said: str
-
-
 def _prefix(line: str) -> _Prefix:
     """Read ``OMAR: Hello``, also with an aside, in brackets, or behind a mark."""
     prefix = _PREFIX.match(line)
     raw = prefix[1].strip("\u266a\u266b ") if prefix else ""
     name = _ASIDE.sub(" ", raw).strip(_BRACKETS)
     if not prefix or any(raw.count(a) != raw.count(b) for a, b in _PAIRS) or not _is_name(name):
-        return _Prefix(None, False, line)
+        return None, False, line
     said = line[prefix.end() :]
     # A word with digits is a label, as SPEAKER_01.
     plain = [word if re.search(r"\d", word) else word.title() for word in name.split()]
     shown = " ".join(plain) if name.isupper() else name
     # In a file in capitals, these say nothing.
     sure = line.startswith(">>") or (name.isupper() and not said.isupper())
-    return _Prefix(shown, sure, said)
+    return shown, sure, said
 
 
 def _is_name(text: str) -> bool:

@@ -17,7 +17,6 @@ from domain import faults
 from domain.asking import REF_KINDS
 from domain.errors import InputError
 from domain.media import ClipState, Video
-from domain.people import CorrectedCharacter, Correction
 from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
@@ -26,7 +25,7 @@ from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
 from people.characters import ClipPeople
-from people.forget import FORGOTTEN_SUMMARY
+from people.forget import FORGOTTEN_SUMMARY, outcomes_without
 from people.identities import mean_direction
 from people.model_transactions import (
     TransactionEmbedder,
@@ -36,6 +35,7 @@ from people.model_transactions import (
 from people.names import format_line, search_text
 from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
+from store.home import remove_recap_files
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
 from store.queries.builds import built_refs, cut_builds
@@ -46,7 +46,6 @@ from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
-from store.recap_files import remove_recap_files
 from store.tables.schema import (
     Base,
     ClipRow,
@@ -146,8 +145,8 @@ def _find_deletion_range(session: Session, video: Video, span: TimeSpan) -> Dele
         raise InputError(
             f"{video.title} ends at {format_clock(video.duration_ms)}, before that span"
         )
-    remaining = tuple(clip.clip for clip in touched if clip.state != ClipState.DELETED)
-    return DeletionRange(video, touched[0].span.union(touched[-1].span), remaining)
+    remaining = tuple(clip for clip, _, state in touched if state != ClipState.DELETED)
+    return DeletionRange(video, touched[0][1].union(touched[-1][1]), remaining)
 
 
 def list_deleted_spans(store: Store, video: str) -> list[TimeSpan]:
@@ -235,14 +234,6 @@ class _Deletion:
         cut_builds(session, video, clips)
         said, continued = cut_clips.trim_continued_lines(session, video, clips)
         refs |= {f"m{one}" for one in said}
-        self._delete_people(identities)
-        refs |= {f"s{segment}" for segment in self._delete_events(words, said, continued)}
-        self._delete_answers(words, refs)
-        cut_events.rewrite_patches(session, video, clips)
-        return delete_unnamed_blob_rows(session, video)
-
-    def _delete_people(self, identities: set[int]) -> None:
-        session, video = self._session, self._video
         cut_clips.remove_learned_names(session, video, self._clips)
         first_clips = cut_clips.first_appearances(session, video, identities)
         deleted = identities - first_clips.keys()
@@ -251,10 +242,33 @@ class _Deletion:
         cut_clips.move_first_clips(session, first_clips)
         self.people = len(deleted_numbers)
         for correction in corrections_of(session, video) if deleted else ():
-            change_correction(
-                session, video, _correction_without(correction, deleted_numbers, tags)
-            )
+            # A correction stays without deleted people, given by their numbers and tags.
+            remaining = outcomes_without(correction, deleted_numbers, tags)
+            if not deleted_numbers.intersection(correction.numbers):
+                changed = correction.model_copy(update={"outcomes": remaining})
+            else:
+                numbers = tuple(sorted(set(correction.numbers) - deleted_numbers))
+                update: dict[str, object] = {
+                    "told": FORGOTTEN_SUMMARY,
+                    "numbers": numbers,
+                    "outcomes": remaining,
+                }
+                update |= {} if remaining else {"undone": True}
+                changed = correction.model_copy(update=update)
+            change_correction(session, video, changed)
         place_people(session, video)
+        refs |= {f"s{segment}" for segment in self._delete_events(words, said, continued)}
+        gone = cut_clips.running_trajectories(session, video)
+        for run, text in cut_clips.trajectory_texts(session, video, min(self._clips)):
+            if run not in gone and quotes_any(text, words, refs):
+                gone.add(run)
+        cut_clips.delete_trajectories_and_results(session, sorted(gone))
+        self.answers = len(gone)
+        for key, text in list(cut_clips.result_texts(session, video)):
+            if contains_any(text, words):
+                cut_clips.delete_result(session, key)
+        cut_events.rewrite_patches(session, video, clips)
+        return delete_unnamed_blob_rows(session, video)
 
     def _delete_events(
         self, words: frozenset[str], said: set[int], continued: set[int]
@@ -266,29 +280,26 @@ class _Deletion:
         session, video = self._session, self._video
         changed, partial = cut_events.cut_segments(session, video, self._clips)
         changed |= cut_events.cut_edges(session, video, self._clips)
-        rows = {revision.row for revision in partial} | self._delete_texts(words, said, continued)
+        candidates = list(texts_with(session, video, sorted(words))) if words else []
+        found = [row for row in candidates if contains_any(flatten_text(row.texts), words)]
+        for one in found:
+            if one.table in REPLACEMENTS:
+                update_row(session, one, REPLACEMENTS[one.table])
+                self.rewritten += 1
+        memories = [int(row.key["id"]) for row in found if row.table is MemoryRow]
+        changed_clips = cut_clips.delete_memories(session, [*memories, *said]) | continued
+        changed_clips |= {int(row.key["clip"]) for row in found if row.table is ClipRow}
+        for clip in sorted(changed_clips):
+            self._summarise_clip(clip)
+        rows = {revision.row for revision in partial} | {
+            int(row.key["id"]) for row in found if row.table is SegmentRevisionRow
+        }
         rows |= cut_events.revisions_of_clips(session, video, continued)
         for row in sorted(rows):
             revision = cut_events.load_cut_revision(session, row)
             changed.add(revision.segment)
             self._rewrite_segment(revision)
         return changed
-
-    def _delete_texts(self, words: frozenset[str], said: set[int], continued: set[int]) -> set[int]:
-        """Delete or replace texts with ``words``; return the revisions to summarise again."""
-        session, video = self._session, self._video
-        candidates = list(texts_with(session, video, sorted(words))) if words else []
-        rows = [row for row in candidates if contains_any(flatten_text(row.texts), words)]
-        for row in rows:
-            if row.table in REPLACEMENTS:
-                update_row(session, row, REPLACEMENTS[row.table])
-                self.rewritten += 1
-        memories = [int(row.key["id"]) for row in rows if row.table is MemoryRow]
-        changed_clips = cut_clips.delete_memories(session, [*memories, *said]) | continued
-        changed_clips |= {int(row.key["clip"]) for row in rows if row.table is ClipRow}
-        for clip in sorted(changed_clips):
-            self._summarise_clip(clip)
-        return {int(row.key["id"]) for row in rows if row.table is SegmentRevisionRow}
 
     def _summarise_clip(self, clip: int) -> None:
         """Summarise a clip again from the lines that are left, with the names learned by then."""
@@ -301,16 +312,11 @@ class _Deletion:
             [vector.tolist() for vector in self._vectors.embed_deferred(texts)] if texts else []
         )
         cut_clips.set_memory_vectors(
-            session,
-            dict(zip((memory.id for memory in memories), vectors, strict=True)),
+            session, dict(zip((memory.id for memory in memories), vectors, strict=True))
         )
         text = "\n".join(format_line(memory, people) for memory in memories)
         cut_clips.set_clip_summary(
-            session,
-            video,
-            clip,
-            text,
-            mean_direction(vectors) if vectors else None,
+            session, video, clip, text, mean_direction(vectors) if vectors else None
         )
         self.rewritten += 1
 
@@ -336,35 +342,3 @@ class _Deletion:
         (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
         cut_events.rewrite_revision(session, revision.row, label, text, vector.tolist())
         self.rewritten += 1
-
-    def _delete_answers(self, words: frozenset[str], refs: set[str]) -> None:
-        session, video = self._session, self._video
-        deleted = cut_clips.running_trajectories(session, video)
-        for run, text in cut_clips.trajectory_texts(session, video, min(self._clips)):
-            if run not in deleted and quotes_any(text, words, refs):
-                deleted.add(run)
-        cut_clips.delete_trajectories_and_results(session, sorted(deleted))
-        self.answers = len(deleted)
-        for key, text in list(cut_clips.result_texts(session, video)):
-            if contains_any(text, words):
-                cut_clips.delete_result(session, key)
-
-
-def _correction_without(
-    correction: Correction, deleted_numbers: set[int], tags: set[str]
-) -> Correction:
-    """Return a correction without deleted people, given by their numbers and tags."""
-    remaining = tuple(
-        _outcome_without(o, tags) for o in correction.outcomes if o.number not in deleted_numbers
-    )
-    if not deleted_numbers.intersection(correction.numbers):
-        return correction.model_copy(update={"outcomes": remaining})
-    numbers = tuple(sorted(set(correction.numbers) - deleted_numbers))
-    update = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": remaining}
-    return correction.model_copy(update=update if remaining else update | {"undone": True})
-
-
-def _outcome_without(outcome: CorrectedCharacter, tags: set[str]) -> CorrectedCharacter:
-    names = ("members", "nameless", "others")
-    update = {name: tuple(t for t in getattr(outcome, name) if t not in tags) for name in names}
-    return outcome.model_copy(update=update)

@@ -153,9 +153,10 @@ def write_draft(
     recording: CallRecording,
 ) -> WrittenDraft:
     """Have a clip's memories written by a model; call it outside of transactions."""
-    recorder = (recording.record, recording.recorded_reply)
-    facts, before = writer_input.facts, writer_input.before
-    context = ClipContext(video, writer_input.title, facts, blobs, *recorder, before, view)
+    title, facts, before = writer_input.title, writer_input.facts, writer_input.before
+    context = ClipContext(
+        video, title, facts, blobs, recording.record, recording.recorded_reply, before, view
+    )
     try:
         return WrittenDraft(writer_input, writer.write(percept, writer_input.people, context))
     except ModelError as error:
@@ -173,7 +174,17 @@ def update_tags(written: ClipMemories, earlier: ClipPeople, current: ClipPeople)
     replaced = {character.tag for character in earlier.characters} - {
         character.tag for character in current.characters
     }
-    new_tags = {tag: _current_tag(tag, earlier, current) for tag in replaced}
+    new_tags = dict[str, str]()
+    for tag in replaced:
+        # The character that the tag's members belong to now; where these are several or none, the
+        # first member.
+        members = earlier.members(tag)
+        owners = {
+            owner.tag for member in members if (owner := current.character(member.tag)) is not None
+        }
+        new_tags[tag] = members[0].tag if members else tag
+        if len(owners) == 1:
+            new_tags[tag] = owners.pop()
     if not new_tags:
         return written
     names = tuple((new_tags.get(tag, tag), name) for tag, name in written.names)
@@ -184,20 +195,6 @@ def update_tags(written: ClipMemories, earlier: ClipPeople, current: ClipPeople)
     )
     update = {"drafts": drafts, "names": names, "descriptions": descriptions}
     return written.model_copy(update=update)
-
-
-def _current_tag(tag: str, earlier: ClipPeople, current: ClipPeople) -> str:
-    """Return the tag of the character that ``tag``'s members belong to now.
-
-    Where these are several or none, it is the tag of the first member.
-    """
-    members = earlier.members(tag)
-    owners = {
-        owner.tag for identity in members if (owner := current.character(identity.tag)) is not None
-    }
-    if len(owners) == 1:
-        return owners.pop()
-    return members[0].tag if members else tag
 
 
 def _replace_tags(text: str, new_tags: Mapping[str, str]) -> str:

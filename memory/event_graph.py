@@ -6,15 +6,15 @@ and their edges. So a change costs as much as the patch, however long the video 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from domain.base import Frozen
 from domain.memories import AbsorbedSegment, Edge, EdgeKey, OpenEdge, OpenSegment, Relation, Segment
-from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
+from memory.patches import WrittenPatch, WrittenSegment
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,17 @@ def change_from_patch(
     segments, labels = _add_segments(graph, patch.segments, next_number)
     edges = dict(graph.edges)
     for draft in patch.edges:
-        _apply_edge(edges, draft, labels)
+        key = (labels[draft.source], labels[draft.target], str(draft.relation))
+        if draft.removed:
+            edges.pop(key, None)
+        else:
+            edges[key] = OpenEdge(
+                *key,
+                explicit=draft.explicit,
+                confidence=draft.confidence,
+                rationale=draft.rationale.strip(),
+                evidence=tuple(sorted(set(draft.evidence))),
+            )
     absorbed = _find_subsets(segments, {labels[draft.label] for draft in patch.segments})
     for number, survivor in absorbed.items():
         removed, remaining = segments.pop(number), segments[survivor]
@@ -84,7 +94,21 @@ def change_from_patch(
             new_edge = replace(edge, source=source, target=target)
             redirected.setdefault(new_edge.key, new_edge)
     edges = redirected
-    return _change_between(graph, OpenGraph(segments, edges), absorbed)
+    after = OpenGraph(segments, edges)
+    changed = {
+        number: replace(segment, revision=graph.segments[number].revision + 1)
+        if number in graph.segments
+        else segment
+        for number, segment in after.segments.items()
+        if graph.segments.get(number) != segment
+    }
+    unchanged = {key for key, edge in after.edges.items() if graph.edges.get(key) == edge}
+    return GraphChange(
+        segments=changed,
+        absorbed=dict(absorbed),
+        opened_edges={key: edge for key, edge in after.edges.items() if key not in unchanged},
+        closed_edges=frozenset(graph.edges.keys() - unchanged),
+    )
 
 
 def _add_segments(
@@ -106,22 +130,6 @@ def _add_segments(
     return segments, labels
 
 
-def _apply_edge(
-    edges: dict[EdgeKey, OpenEdge], draft: WrittenEdge, labels: Mapping[str, int]
-) -> None:
-    key = (labels[draft.source], labels[draft.target], str(draft.relation))
-    if draft.removed:
-        edges.pop(key, None)
-        return
-    edges[key] = OpenEdge(
-        *key,
-        explicit=draft.explicit,
-        confidence=draft.confidence,
-        rationale=draft.rationale.strip(),
-        evidence=tuple(sorted(set(draft.evidence))),
-    )
-
-
 def _find_subsets(segments: Mapping[int, OpenSegment], touched: set[int]) -> dict[int, int]:
     """Map each segment whose clips are all in another to the largest such; of equals the later."""
     absorbed = {}
@@ -136,35 +144,13 @@ def _find_subsets(segments: Mapping[int, OpenSegment], touched: set[int]) -> dic
         if supersets:
             best = min(supersets, key=lambda other: (-len(other.clips), other.number))
             absorbed[segment.number] = best.number
-    return {
-        absorbed_number: _final_survivor(survivor, absorbed)
-        for absorbed_number, survivor in sorted(absorbed.items())
-    }
-
-
-def _final_survivor(number: int, absorbed: Mapping[int, int]) -> int:
-    while number in absorbed:
-        number = absorbed[number]
-    return number
-
-
-def _change_between(
-    before: OpenGraph, after: OpenGraph, absorbed: Mapping[int, int]
-) -> GraphChange:
-    segments = {
-        number: replace(segment, revision=before.segments[number].revision + 1)
-        if number in before.segments
-        else segment
-        for number, segment in after.segments.items()
-        if before.segments.get(number) != segment
-    }
-    unchanged = {key for key, edge in after.edges.items() if before.edges.get(key) == edge}
-    return GraphChange(
-        segments=segments,
-        absorbed=dict(absorbed),
-        opened_edges={key: edge for key, edge in after.edges.items() if key not in unchanged},
-        closed_edges=frozenset(before.edges.keys() - unchanged),
-    )
+    survivors = {}
+    for number in sorted(absorbed):
+        survivor = absorbed[number]
+        while survivor in absorbed:
+            survivor = absorbed[survivor]
+        survivors[number] = survivor
+    return survivors
 
 
 def apply_change(graph: OpenGraph, change: GraphChange) -> OpenGraph:
@@ -218,13 +204,7 @@ class CheckedGraph(Frozen):
     edges: tuple[Edge, ...]
 
 
-ONE_WAY = (
-    Relation.BEFORE,
-    Relation.CONTAINS,
-    Relation.CAUSES,
-    Relation.ENABLES,
-    Relation.REQUIRES,
-)
+ONE_WAY = (Relation.BEFORE, Relation.CONTAINS, Relation.CAUSES, Relation.ENABLES, Relation.REQUIRES)
 """Asymmetric relations: an edge excludes the same relation in the other direction."""
 
 OPPOSITE = (
@@ -286,28 +266,29 @@ def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:
     """Circles of ``before``, each by its shortest telling; one edge of each is then left out."""
     labels = {segment.id: segment.label for segment in graph.segments}
     arcs = {(e.source, e.target) for e in graph.edges if e.relation is Relation.BEFORE}
-    while cycle := _find_cycle(arcs):
+    while True:
+        predecessors: dict[int, set[int]] = {}
+        for source, target in sorted(arcs):
+            predecessors.setdefault(target, set()).add(source)
+        try:
+            TopologicalSorter(predecessors).prepare()
+            return
+        except CycleError as error:
+            # The nodes of a cycle, the first again at its end.
+            cycle = [int(node) for node in error.args[1]]
         names = " before ".join(repr(labels.get(segment, f"s{segment}")) for segment in cycle)
         yield _finding(GraphFault.CYCLE, names, *(f"s{segment}" for segment in cycle[:-1]))
         arcs -= {(cycle[0], cycle[1])}
 
 
-def _find_cycle(arcs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the nodes of a cycle, the first again at its end; empty if there is none."""
-    predecessors: dict[int, set[int]] = {}
-    for source, target in sorted(arcs):
-        predecessors.setdefault(target, set()).add(source)
-    try:
-        TopologicalSorter(predecessors).prepare()
-    except CycleError as error:
-        return [int(node) for node in error.args[1]]
-    return []
-
-
 def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
     segments = {segment.id: segment for segment in graph.segments}
-    for edges in _edges_by_pair(graph.edges).values():
-        for first, second in _pairs(edges):
+    by_pair: dict[tuple[int, int], list[Edge]] = {}
+    for edge in graph.edges:
+        low, high = sorted((edge.source, edge.target))
+        by_pair.setdefault((low, high), []).append(edge)
+    for edges in by_pair.values():
+        for first, second in combinations(edges, 2):
             if are_opposite(first, second):
                 text = f"{_describe_edge(first, segments)}, but {_describe_edge(second, segments)}"
                 yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(first))
@@ -338,20 +319,6 @@ def _contradicts_time(edge: Edge, segments: Mapping[int, Segment]) -> bool:
     is_stated = edge.explicit and edge.relation is not Relation.BEFORE
     forward = (Relation.BEFORE, Relation.CAUSES, Relation.ENABLES)
     return not is_stated and edge.relation in forward and source_span.start_ms >= target_span.end_ms
-
-
-def _edges_by_pair(edges: Sequence[Edge]) -> dict[tuple[int, int], list[Edge]]:
-    by_pair: dict[tuple[int, int], list[Edge]] = {}
-    for edge in edges:
-        low, high = sorted((edge.source, edge.target))
-        by_pair.setdefault((low, high), []).append(edge)
-    return by_pair
-
-
-def _pairs(edges: Sequence[Edge]) -> Iterator[tuple[Edge, Edge]]:
-    for place, one in enumerate(edges):
-        for other in edges[place + 1 :]:
-            yield one, other
 
 
 def _finding(fault: GraphFault, text: str, *refs: str) -> GraphFinding:

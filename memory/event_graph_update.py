@@ -8,7 +8,7 @@ and the uncovered clips are stored with the patch, so the graph can be rebuilt f
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -126,7 +126,17 @@ class _GraphUpdate:
             return False
         self._at_clip = due.at_clip
         window = read_window(session, self._video, due)
-        proposal = self._propose(session, due, window)
+        if not window.new:
+            proposal = Proposal(WrittenPatch(segments=()))
+        elif self._written_for != (due, window):
+            raise ModelCallNeeded(lambda: self._write(due, window))
+        else:
+            # The written patch without items that the memory does not support.
+            written, repairs = self._written
+            context = read_patch_context(session, window, written)
+            written, invalid = drop_invalid_items(written, context, self._settings)
+            left = uncovered_clips(written, context)
+            proposal = Proposal(written, tuple(invalid), left, repairs, (self._writer.name,))
         apply_patch(session, window, proposal, self._vectors)
         step = proposal.patch.model_dump(mode="json")
         steps = [*(due.earlier_patch.applied["steps"] if due.earlier_patch else []), step]
@@ -138,7 +148,16 @@ class _GraphUpdate:
             first_clip=due.first_clip,
             repairs=proposal.repairs,
             applied={"steps": steps, "unsettled": list(due.unsettled)},
-            dropped=dropped + [_dropped_row(item) for item in proposal.dropped],
+            dropped=dropped
+            + [
+                {
+                    "item": item.item,
+                    # Through JSON, since a model may have written NaN, which Postgres rejects.
+                    "draft": json.loads(item.draft.model_dump_json()),
+                    "reasons": list(item.reasons),
+                }
+                for item in proposal.dropped
+            ],
             pending=tuple(sorted({*due.unsettled, *proposal.pending})),
             writers=tuple(dict.fromkeys((*writers, *proposal.writers))),
         )
@@ -152,41 +171,27 @@ class _GraphUpdate:
         """Store a request for vectors; it counts for the last clip of the window."""
         record_call(self._store, self._video, self._at_clip, call)
 
-    def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
-        """Return the written patch without items that the memory does not support."""
-        if not window.new:
-            return Proposal(WrittenPatch(segments=()))
-        if self._written_for != (due, window):
-            raise ModelCallNeeded(lambda: self._write(due, window))
-        patch, repairs = self._written
-        context = read_patch_context(session, window, patch)
-        patch, dropped = drop_invalid_items(patch, context, self._settings)
-        left, writers = uncovered_clips(patch, context), (self._writer.name,)
-        return Proposal(patch, tuple(dropped), left, repairs, writers)
-
     def _write(self, due: DueWindow, window: EventWindow) -> None:
         recording = WindowRecording(self._store, self._video, due.at_clip, self._since)
         recorded = replace(window, sink=recording.record, replay=recording.recorded_reply)
-        self._written = _write_patch(self._store, recorded, self._writer, self._settings)
+        patch, repairs = self._writer.patch(recorded), 0
+        while repairs < self._settings.patch_repairs:
+            with self._store.begin() as session:
+                complaints = check_patch(
+                    patch, read_patch_context(session, recorded, patch), self._settings
+                )
+            if not complaints:
+                break
+            repairs += 1
+            try:
+                patch = self._writer.repair(
+                    recorded, patch, [str(complaint) for complaint in complaints]
+                )
+            except ModelError:
+                # The valid items of the last patch are applied; uncovered clips stay pending.
+                break
+        self._written = (patch, repairs)
         self._written_for = (due, window)
-
-
-def _write_patch(
-    store: Store, window: EventWindow, writer: EventWriter, settings: MemorySettings
-) -> tuple[WrittenPatch, int]:
-    """Write a patch and have it repaired; return it with the number of repairs."""
-    patch, repairs = writer.patch(window), 0
-    while repairs < settings.patch_repairs:
-        with store.begin() as session:
-            complaints = check_patch(patch, read_patch_context(session, window, patch), settings)
-        if not complaints:
-            break
-        repairs += 1
-        try:
-            patch = writer.repair(window, patch, [str(complaint) for complaint in complaints])
-        except ModelError:
-            break  # The valid items of the last patch are applied; uncovered clips stay pending.
-    return patch, repairs
 
 
 def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
@@ -262,17 +267,9 @@ class _GraphRows:
             if number in self.graph.segments
         }
         stored.close_revisions(self.session, changed, self.at_clip, absorbed)
-        self._add_revisions(list(change.segments.values()), vectors)
-        closed = [self.edge_ids[ends] for ends in sorted(change.closed_edges)]
-        stored.close_edges(self.session, closed, self.at_clip)
-        opened = [self._edge_row(link) for link in change.opened_edges.values()]
-        stored.add_edges(self.session, self.video_id, self.at_clip, opened)
-
-    def _add_revisions(
-        self, segments: Sequence[OpenSegment], embedder: TransactionEmbedder
-    ) -> None:
+        segments = list(change.segments.values())
         texts = [f"{segment.label}. {segment.summary}" for segment in segments]
-        vectors = list(embedder.embed(texts)) if texts else []
+        embedded = list(vectors.embed(texts)) if texts else []
         rows = [
             {
                 "segment_id": self.ids[segment.number],
@@ -284,17 +281,15 @@ class _GraphRows:
                 "from_clip": self.at_clip,
                 "embedding": vector.tolist(),
             }
-            for segment, vector in zip(segments, vectors, strict=True)
+            for segment, vector in zip(segments, embedded, strict=True)
         ]
         stored.add_revisions(self.session, rows)
+        closed = [self.edge_ids[ends] for ends in sorted(change.closed_edges)]
+        stored.close_edges(self.session, closed, self.at_clip)
+        opened = [self._edge_row(link) for link in change.opened_edges.values()]
+        stored.add_edges(self.session, self.video_id, self.at_clip, opened)
 
     def _edge_row(self, edge: OpenEdge) -> dict[str, object]:
         row = asdict(edge)
         source, target = self.ids[row.pop("source")], self.ids[row.pop("target")]
         return row | {"source_id": source, "target_id": target, "evidence": list(edge.evidence)}
-
-
-def _dropped_row(item: DroppedItem) -> dict[str, object]:
-    # Through JSON, since a model may have written NaN, which Postgres rejects.
-    draft = json.loads(item.draft.model_dump_json())
-    return {"item": item.item, "draft": draft, "reasons": list(item.reasons)}

@@ -36,7 +36,7 @@ from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.build_changes import apply_change
 from store.queries.builds import StepMade, delete_build
-from store.queries.clips import StoredClip, clips_page, count_clips, next_clips, require_same_clips
+from store.queries.clips import clips_page, count_clips, next_clips, require_same_clips
 from store.queries.percepts import lock_video
 from store.queries.videos import (
     DONE,
@@ -85,7 +85,16 @@ def import_track(
     """
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
-    unfinished = _begin(store, video, percepts, model_names or {})
+    # The video is added if it is new; clips may be stored already.
+    with store.begin() as session:
+        clips = [percept.clip for percept in percepts]
+        if add_video(session, video, clips, model_names or {}):
+            record_deed(session, Deed.ADDED, video.id)
+        else:
+            require_same_clips(session, video, clips)
+        unfinished = {clip.index for clip in next_clips(session, video.id, again=True)}
+        if unfinished:
+            set_video_state(session, video.id, WATCHING)
     pending = [percept for percept in percepts if percept.clip.index in unfinished]
     batches = [pending[n : n + BATCH_CLIPS] for n in range(0, len(pending), BATCH_CLIPS)]
     done = len(percepts) - len(pending)
@@ -113,22 +122,6 @@ def import_track(
         error = f"{failed} clip{'s' * (failed != 1)} could not be remembered" if failed else None
         set_video_state(session, video_id, FAILED if failed else DONE, error)
         return find_video(session, video_id)
-
-
-def _begin(
-    store: Store, video: Video, percepts: Sequence[Percept], model_names: Mapping[str, str]
-) -> set[int]:
-    """Add the video if it is new; return the clips that are still to be stored."""
-    with store.begin() as session:
-        clips = [percept.clip for percept in percepts]
-        if add_video(session, video, clips, model_names):
-            record_deed(session, Deed.ADDED, video.id)
-        else:
-            require_same_clips(session, video, clips)
-        pending = {clip.index for clip in next_clips(session, video.id, again=True)}
-        if pending:
-            set_video_state(session, video.id, WATCHING)
-    return pending
 
 
 def _remember(
@@ -202,16 +195,14 @@ class _PrefetchingEmbedder:
         self.prefetch(texts)
         for text in texts:
             if text not in self._cached:
-                self._store(self._pending[text].result())
+                vectors = self._pending[text].result()
+                self._cached.update(vectors)
+                for done in vectors:
+                    del self._pending[done]
         rows = np.stack([self._cached[text] for text in texts])
         while len(self._cached) > MAX_CACHED_VECTORS:
             del self._cached[next(iter(self._cached))]
         return rows
-
-    def _store(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        self._cached.update(vectors)
-        for text in vectors:
-            del self._pending[text]
 
     def __enter__(self) -> Self:
         return self
@@ -321,25 +312,19 @@ def import_reference(store: Store, video: Video, captions: Sequence[ScaledCaptio
     with store.begin() as session:
         lock_video(session, video.id)
         clips = clips_page(session, video.id, 0, count_clips(session, video.id))
-        nodes = list(_nodes(video, captions, clips))
+        nodes = list[NodeDraft]()
+        end_ms = clips[-1].span.end_ms if clips else 0
+        for _, of_scale in groupby(captions, key=lambda one: one.scale_s):
+            for number, one in enumerate(of_scale):
+                if one.span.start_ms >= end_ms:
+                    raise InputError(
+                        f"a caption begins at {one.span}, after {video.title} ends: is it of "
+                        "another video?"
+                    )
+                last = (clip.index for clip in clips if clip.span.end_ms >= one.span.end_ms)
+                clip = next(last, clips[-1].index)
+                nodes.append(NodeDraft(one.level, number, one.text, one.span, clip))
         delete_build(session, video.id, REFERENCE)
         made = StepMade(clips[-1].index, version=1, encoder="")
         apply_change(session, video.id, REFERENCE, made, Change(nodes=nodes))
         record_deed(session, Deed.IMPORTED, video.id)
-
-
-def _nodes(
-    video: Video, captions: Sequence[ScaledCaption], clips: Sequence[StoredClip]
-) -> Iterator[NodeDraft]:
-    """Yield the nodes, numbered by time within each scale."""
-    end_ms = clips[-1].span.end_ms if clips else 0
-    for _, of_scale in groupby(captions, key=lambda one: one.scale_s):
-        for number, one in enumerate(of_scale):
-            if one.span.start_ms >= end_ms:
-                raise InputError(
-                    f"a caption begins at {one.span}, after {video.title} ends: is it of another "
-                    "video?"
-                )
-            last = (clip.index for clip in clips if clip.span.end_ms >= one.span.end_ms)
-            clip = next(last, clips[-1].index)
-            yield NodeDraft(one.level, number, one.text, one.span, clip)

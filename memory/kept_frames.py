@@ -74,20 +74,17 @@ def _draft(
     """Return a frame as it is stored, and add its JPEG to ``files``."""
     jpeg, image = _image(sampled, frame)
     files[image.blob] = jpeg
-    what = (frame.tier, frame.reason, *_vector(frame, jpeg, encoder))
-    return FrameDraft(frame.time_ms, image.blob, image.width, image.height, *what)
-
-
-def _vector(
-    frame: FrameToKeep, jpeg: bytes, encoder: ImageEncoder | None
-) -> tuple[Vector | None, str | None]:
-    """Return a frame's vector, and what made it: the keeper's, else the image-text model's."""
-    if frame.vector is not None:
-        return frame.vector, frame.vectors
-    image = None if encoder is None else decode_image(jpeg)
-    if encoder is None or image is None:
-        return None, None
-    return encoder.images([image])[0], encoder.name
+    # Its vector, and what made that: the keeper, else the image-text model.
+    vector: Vector | None = frame.vector
+    by: str | None = frame.vectors
+    if vector is None:
+        by = None
+        decoded = None if encoder is None else decode_image(jpeg)
+        if encoder is not None and decoded is not None:
+            vector, by = encoder.images([decoded])[0], encoder.name
+    return FrameDraft(
+        frame.time_ms, image.blob, image.width, image.height, frame.tier, frame.reason, vector, by
+    )
 
 
 def _image(jpeg: bytes, frame: FrameToKeep | FrameChange) -> tuple[bytes, NewImage]:
@@ -199,7 +196,9 @@ class ClipKeeping:
             times = ", ".join(map(str, unknown))
             raise ValueError(f"the keeper {name} keeps frames that it was not shown: at {times} ms")
         frames = [_draft(one, sampled[one.time_ms], encoder, files) for one in made.frames]
-        stored = self._stored(name, made)
+        changing = [one.time_ms for one in made.changed]
+        with self._store.begin() as session:
+            stored = blobs_at(session, keepers.video.id, name, changing) if changing else {}
         changed = [
             _changed(one, stored[one.time_ms], blobs, files)
             for one in made.changed
@@ -207,9 +206,3 @@ class ClipKeeping:
         ]
         version = keepers.keepers[name].version
         return KeptClip(name, version, clip, frames, made.dropped, changed, made.state, files)
-
-    def _stored(self, name: str, made: KeptFrames) -> dict[int, str]:
-        """Return the SHA-256 of the JPEGs of those changed frames that are stored, by time."""
-        times = [one.time_ms for one in made.changed]
-        with self._store.begin() as session:
-            return blobs_at(session, self._keepers.video.id, name, times) if times else {}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from domain.memories import MemoryKind, OpenSegment
+from domain.memories import MemoryKind
 from memory.writers.port import EventWindow, WindowLine
 from people.characters import ClipPeople
 from store.queries import events as stored
 from store.queries.characters import characters_at
-from store.queries.clips import ClipStates, clip_states
+from store.queries.clips import clip_states
 from store.queries.events import PatchAt
 from store.queries.memories import MemoryAt, memories_of_clips
 
@@ -50,7 +50,12 @@ def due_window(
     state = clip_states(
         session, video_id, start, start + clips_per_window, last_patch.pending if last_patch else ()
     )
-    at_clip = _window_end(state, start, clips_per_window, is_final)
+    # The last clip of the window, if all of it is settled.
+    full, at_clip = start + clips_per_window - 1, None
+    if state.highest >= full and (state.first_pending is None or state.first_pending > full):
+        at_clip = full
+    elif is_final and start <= state.highest < full and state.first_pending is None:
+        at_clip = state.highest
     if at_clip is not None:
         window = [clip for clip in state.done if clip <= at_clip]
         failed = tuple(clip for clip in state.failed if clip <= at_clip)
@@ -68,15 +73,6 @@ def due_window(
     return None
 
 
-def _window_end(state: ClipStates, start: int, clips_per_window: int, is_final: bool) -> int | None:
-    """Return the last clip of the window, if all of it is settled."""
-    full = start + clips_per_window - 1
-    if state.highest >= full and (state.first_pending is None or state.first_pending > full):
-        return full
-    is_rest = is_final and start <= state.highest < full and state.first_pending is None
-    return state.highest if is_rest else None
-
-
 def read_window(session: Session, video_id: str, window: DueWindow) -> EventWindow:
     """Read the patch writer's input; its cost depends on the window, not on the video."""
     people = read_people(session, video_id, window.at_clip)
@@ -92,7 +88,15 @@ def read_window(session: Session, video_id: str, window: DueWindow) -> EventWind
     open_memories = memories_of_clips(session, video_id, open_clips, window.at_clip)
     numbers = {segment.number for segment in previous}
     edges = stored.open_edges_of(session, segments).values()
-    related = _related_segments(session, video_id, lines, numbers)
+    if not lines:
+        related = []
+    else:
+        mean = np.asarray([line.vector for line in lines]).mean(axis=0).tolist()
+        limit = RELATED_SEGMENTS + len(numbers)
+        closest = stored.closest_segments(session, video_id, mean, limit).values()
+        related = [segment for segment in closest if segment.number not in numbers][
+            :RELATED_SEGMENTS
+        ]
     clips = {*window.new, *(clip for segment in [*previous, *related] for clip in segment.clips)}
     return EventWindow(
         video=video_id,
@@ -129,17 +133,3 @@ def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[Windo
         )
         for row in rows
     )
-
-
-def _related_segments(
-    session: Session,
-    video_id: str,
-    lines: Sequence[WindowLine],
-    previous: Collection[int],
-) -> list[OpenSegment]:
-    if not lines:
-        return []
-    mean = np.asarray([line.vector for line in lines]).mean(axis=0).tolist()
-    limit = RELATED_SEGMENTS + len(previous)
-    closest = stored.closest_segments(session, video_id, mean, limit).values()
-    return [segment for segment in closest if segment.number not in previous][:RELATED_SEGMENTS]

@@ -95,11 +95,11 @@ def check_patch(
     patch: WrittenPatch, context: PatchContext, settings: MemorySettings
 ) -> list[Complaint]:
     """Return all complaints about ``patch``; empty where it may be applied as it is."""
-    return [
-        *_check_segments(patch, context, settings),
-        *_check_edges(patch, context),
-        *_check_coverage(patch, context),
-    ]
+    complaints = [*_check_segments(patch, context, settings), *_check_edges(patch, context)]
+    if clips := uncovered_clips(patch, context):
+        text = f"clips {_join_clips(clips)} are in no segment: every new clip must be in one"
+        complaints.append(Complaint("patch", 0, text, fatal=False))
+    return complaints
 
 
 def _check_segments(
@@ -112,11 +112,20 @@ def _check_segments(
             *_check_wording(draft, settings),
             *_check_clips(draft, context, settings),
             *_check_extension(draft, context, extended),
-            *_check_label(draft, context, labels),
         ]
+        label = _normalise_label(draft.label)
+        others = (one for one in context.open_segments if one != draft.extends)
+        if label in labels:
+            problems.append(
+                ("has the label of another segment of this patch: give it its own", True)
+            )
+        elif label in map(_normalise_label, others):
+            problems.append(
+                ("has the label of an earlier segment: give it its own, or extend that one", True)
+            )
         if index >= settings.segments_max:
             problems.append((f"is one too many: at most {settings.segments_max} a patch", True))
-        labels.add(_normalise_label(draft.label))
+        labels.add(label)
         extended |= {draft.extends} if draft.extends else set()
         for text, fatal in problems:
             yield Complaint("segment", index, f"segment {draft.label!r} {text}", fatal)
@@ -182,39 +191,33 @@ def _check_extension(
         )
 
 
-def _check_label(
-    draft: WrittenSegment, context: PatchContext, labels: set[str]
-) -> Iterator[tuple[str, bool]]:
-    others = {_normalise_label(label) for label in context.open_segments if label != draft.extends}
-    if _normalise_label(draft.label) in labels:
-        yield "has the label of another segment of this patch: give it its own", True
-    elif _normalise_label(draft.label) in others:
-        yield "has the label of an earlier segment: give it its own, or extend that one", True
-
-
-def edge_endpoints(patch: WrittenPatch, context: PatchContext) -> dict[str, str]:
-    """What an edge may name, and the label it will have: new, open, and old labels of extended."""
+def _check_edges(patch: WrittenPatch, context: PatchContext) -> Iterator[Complaint]:
+    # What an edge may name, and the label it will have: new, open, and old labels of extended.
     endpoints = {label: label for label in context.open_segments}
     endpoints |= {
         draft.extends: draft.label for draft in patch.segments if draft.extends in endpoints
     }
-    return endpoints | {draft.label: draft.label for draft in patch.segments}
-
-
-def _check_edges(patch: WrittenPatch, context: PatchContext) -> Iterator[Complaint]:
-    endpoints = edge_endpoints(patch, context)
+    endpoints |= {draft.label: draft.label for draft in patch.segments}
     keys: set[tuple[str | None, str | None, str]] = set()
     existing = {
         (endpoints.get(source), endpoints.get(target), kind)
         for source, target, kind in context.edges
     }
     for index, draft in enumerate(patch.edges):
-        key = (endpoints.get(draft.source), endpoints.get(draft.target), draft.relation)
+        source, target = endpoints.get(draft.source), endpoints.get(draft.target)
+        key = (source, target, draft.relation)
         problems = [
-            *_check_endpoints(draft, key),
-            *_check_relation(draft),
-            *_check_evidence(draft, context),
+            f"names {name!r}, which is no segment: use an exact label"
+            for name, label in ((draft.source, source), (draft.target, target))
+            if label is None
         ]
+        if source is not None and source == target:
+            problems.append("leads from a segment to itself: drop it")
+        if draft.relation not in set(Relation):
+            problems.append(f"has an unknown relation: use one of {', '.join(Relation)}")
+        if not math.isfinite(draft.confidence) or not 0 <= draft.confidence <= 1:
+            problems.append("has a confidence outside of 0 to 1")
+        problems += _check_evidence(draft, context)
         if key in keys:
             problems.append("is there twice: state it once")
         if draft.removed and key not in existing:
@@ -223,22 +226,6 @@ def _check_edges(patch: WrittenPatch, context: PatchContext) -> Iterator[Complai
         for text in problems:
             name = f"edge {draft.source!r} -{draft.relation}-> {draft.target!r}"
             yield Complaint("edge", index, f"{name} {text}")
-
-
-def _check_endpoints(draft: WrittenEdge, key: tuple[str | None, str | None, str]) -> Iterator[str]:
-    source, target, _ = key
-    for name, label in ((draft.source, source), (draft.target, target)):
-        if label is None:
-            yield f"names {name!r}, which is no segment: use an exact label"
-    if source is not None and source == target:
-        yield "leads from a segment to itself: drop it"
-
-
-def _check_relation(draft: WrittenEdge) -> Iterator[str]:
-    if draft.relation not in set(Relation):
-        yield f"has an unknown relation: use one of {', '.join(Relation)}"
-    if not math.isfinite(draft.confidence) or not 0 <= draft.confidence <= 1:
-        yield "has a confidence outside of 0 to 1"
 
 
 def _check_evidence(draft: WrittenEdge, context: PatchContext) -> Iterator[str]:
@@ -260,13 +247,6 @@ def uncovered_clips(patch: WrittenPatch, context: PatchContext) -> tuple[int, ..
     """Return the new clips that no segment of the patch covers, in order."""
     covered = {clip for draft in patch.segments for clip in draft.clips}
     return tuple(clip for clip in context.new if clip not in covered)
-
-
-def _check_coverage(patch: WrittenPatch, context: PatchContext) -> Iterator[Complaint]:
-    clips = uncovered_clips(patch, context)
-    if clips:
-        text = f"clips {_join_clips(clips)} are in no segment: every new clip must be in one"
-        yield Complaint("patch", 0, text, fatal=False)
 
 
 @dataclass(frozen=True)

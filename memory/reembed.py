@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.errors import BlobGone
 from memory.patch_window import read_people
-from models.ports import Image, ImageEncoder, TextEmbedder
+from models.ports import ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import (
     ModelCallNeeded,
@@ -129,16 +129,12 @@ class _PicturePass:
 
     def _encode(self, blobs: Sequence[str]) -> None:
         for blob in dict.fromkeys(blobs):
-            image = self._image(blob)
+            try:
+                image = decode_image(self._store.blobs.get(blob))
+            except BlobGone:
+                image = None
             vector = None if image is None else self._encoder.images([image])[0].tolist()
             self._vectors[blob] = vector
-
-    def _image(self, blob: str) -> Image | None:
-        """Return a picture as H x W x 3 RGB; None if its file is gone or damaged."""
-        try:
-            return decode_image(self._store.blobs.get(blob))
-        except BlobGone:
-            return None
 
 
 class _Pass:
@@ -173,10 +169,10 @@ class _Pass:
         clips = stored.clips_left(session, video, self._after, CLIPS)
         if not clips or known_video(session, video) is None:
             return 0, None
-        lines, frames, texts = _texts_of_clips(session, video, clips)
+        memories, frames, texts = _texts_of_clips(session, video, clips)
         vectors = list(self._vectors.embed(texts)) if texts else []
-        of_lines, of_frames = vectors[: len(lines)], vectors[len(lines) :]
-        stored.set_next_vectors(session, "memory", _by_id(lines, of_lines))
+        of_lines, of_frames = vectors[: len(memories)], vectors[len(memories) :]
+        stored.set_next_vectors(session, "memory", _by_id(memories, of_lines))
         stored.set_next_vectors(session, "description", _by_id(frames, of_frames))
         return len(texts), clips[-1]
 
@@ -187,7 +183,7 @@ class _Pass:
         if not revisions:
             return 0, None
         vectors = list(self._vectors.embed([revision.embedded for revision in revisions]))
-        stored.set_next_vectors(session, "revision", _by_id(revisions, vectors))
+        stored.set_next_vectors(session, "revision", _by_id([one.id for one in revisions], vectors))
         return len(revisions), revisions[-1].id
 
 
@@ -222,18 +218,15 @@ def some_embedded_lines(store: Store, limit: int) -> tuple[list[str], NDArray[np
 
 def _texts_of_clips(
     session: Session, video_id: str, clips: Sequence[int]
-) -> tuple[list[stored.Line], list[stored.Description], list[str]]:
-    """Return the lines of clips, their described keyframes, and the texts to embed of both."""
+) -> tuple[list[int], list[int], list[str]]:
+    """Return the ids of clips' memories and described keyframes, and the texts to embed of both."""
     people = {clip: read_people(session, video_id, clip) for clip in clips}
     lines = stored.lines_of(session, video_id, clips)
     frames = stored.descriptions_of(session, video_id, clips)
     texts = [search_text(line.draft, people[line.clip]) for line in lines]
-    texts += [people[frame.clip].replace_tags(frame.text) for frame in frames]
-    return lines, frames, texts
+    texts += [people[clip].replace_tags(text) for _, clip, text in frames]
+    return [line.id for line in lines], [frame for frame, _, _ in frames], texts
 
 
-def _by_id(
-    rows: Sequence[stored.Line | stored.Description | stored.Revision],
-    vectors: Sequence[NDArray[np.float32]],
-) -> dict[int, list[float]]:
-    return {row.id: vector.tolist() for row, vector in zip(rows, vectors, strict=True)}
+def _by_id(ids: Sequence[int], vectors: Sequence[NDArray[np.float32]]) -> dict[int, list[float]]:
+    return {row: vector.tolist() for row, vector in zip(ids, vectors, strict=True)}

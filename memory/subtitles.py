@@ -151,7 +151,13 @@ def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:
     remarks = list[str]()
     tracks = [
         *_read_sidecars(path, probed.info.duration_ms, remarks),
-        *_read_embedded(path, probed),
+        *(
+            (
+                f"track {track.number}",
+                cues_to_utterances([(cue.span, cue.text) for cue in track.cues], track.language),
+            )
+            for track in text_tracks(path, probed)
+        ),
     ]
     chapter_titles = tuple(
         Utterance(span=chapter.span, text=chapter.text) for chapter in probed.chapters
@@ -175,7 +181,12 @@ def _read_sidecars(
     path: Path, duration_ms: int, remarks: list[str]
 ) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
     for file in find_sidecars(path):
-        digest, cues = _read_sidecar(file)
+        try:
+            digest, cues = read_cues(file)
+        except InputError as error:
+            raise InputError(
+                f"{error}: repair or move the file, or watch without it: --subtitles ignore"
+            ) from error
         starts = [span.start_ms for span, _ in cues]
 
         def fitting(hours: int, starts: Sequence[int] = starts) -> int:
@@ -197,22 +208,13 @@ def _read_sidecars(
         elif not fitting(0):
             remarks.append(marked(f"no line of {file.name} lies within the video: it is not used"))
         ending = normalize("NFC", file.name)[len(normalize("NFC", path.stem)) :]
-        yield f"{ending} {digest[:12]}", cues_to_utterances(cues, _language_of(ending))
-
-
-def _read_embedded(path: Path, probed: SourceProbe) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
-    for track in text_tracks(path, probed):
-        cues = [(cue.span, cue.text) for cue in track.cues]
-        yield f"track {track.number}", cues_to_utterances(cues, track.language)
-
-
-def _read_sidecar(file: Path) -> tuple[str, Cues]:
-    try:
-        return read_cues(file)
-    except InputError as error:
-        raise InputError(
-            f"{error}: repair or move the file, or watch without it: --subtitles ignore"
-        ) from error
+        match = _LANGUAGE.match(ending)
+        yield (
+            f"{ending} {digest[:12]}",
+            cues_to_utterances(
+                cues, match[1] if match and match[1].lower() not in _NO_LANGUAGE else ""
+            ),
+        )
 
 
 def find_sidecars(path: Path) -> list[Path]:
@@ -238,11 +240,6 @@ def find_sidecars(path: Path) -> list[Path]:
         and name.lower().endswith(SUBTITLE_SUFFIXES)
         and file.is_file()
     )
-
-
-def _language_of(ending: str) -> str:
-    match = _LANGUAGE.match(ending)
-    return match[1] if match and match[1].lower() not in _NO_LANGUAGE else ""
 
 
 def cues_to_utterances(cues: Cues, language: str = "") -> tuple[Utterance, ...]:

@@ -30,13 +30,7 @@ from memory.store_memories import store_memories, supersede_local_lines
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.text_endpoint import recorded_embeddings
-from people.characters import (
-    ClipPeople,
-    NameClaim,
-    name_characters,
-    name_speakers,
-    source_of_name,
-)
+from people.characters import ClipPeople, NameClaim, name_characters, name_speakers, source_of_name
 from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
 from people.identities import (
     MatchingSettings,
@@ -420,16 +414,12 @@ class _ClipTransaction:
             said = tuple(one for one in local.drafts if one.kind == MemoryKind.EPISODIC)
             return people, local.model_copy(update={"drafts": said, "names": ()})
         # Such a writer is rule-based: it may run within the transaction.
-        context = ClipContext(self.video_id, before=self._lines_before())
+        previous, before = self.clip - 1, tuple[Memory, ...]()
+        if previous >= 0 and may_continue(self.percept):
+            rows = memories_of_clips(self.session, self.video_id, [previous], previous)
+            before = tuple(row.memory for row in rows)
+        context = ClipContext(self.video_id, before=before)
         return people, writer.write(self.percept, people, context)
-
-    def _lines_before(self) -> tuple[Memory, ...]:
-        """Return the previous clip's memories, if one of them may continue in this clip."""
-        previous = self.clip - 1
-        if previous < 0 or not may_continue(self.percept):
-            return ()
-        rows = memories_of_clips(self.session, self.video_id, [previous], previous)
-        return tuple(row.memory for row in rows)
 
     def written_draft(self, recognised: Recognised) -> WrittenDraft:
         """Return what a language model wrote of the clip.
@@ -472,9 +462,8 @@ class _ClipTransaction:
         embedding = mean_direction(vectors) if vectors else None
         in_order = sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
         text = format_clip(in_order, learned)
-        done = (ClipState.DONE, self.percept.error)
-        unwritten = self.failure is not None
-        mark_clip(session, video, clip, *done, text, embedding, unwritten=unwritten)
+        error, unwritten = self.percept.error, self.failure is not None
+        mark_clip(session, video, clip, ClipState.DONE, error, text, embedding, unwritten=unwritten)
         if written.budget is not None:
             record_writing(session, video, clip, written)
 

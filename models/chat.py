@@ -189,7 +189,17 @@ class StructuredChat:
     ) -> ChatReply[T]:
         started = time.monotonic()
         try:
-            answer = self._send_in_slot(send, limit_s)
+            spec = self._endpoint.spec
+            try:
+                with self._slots.acquire(limit_s):
+                    faults.fault_point(faults.FaultPoint.CALL_SENDING)
+                    answer = send()
+            except NoFreeSlot as error:
+                raise ModelError(
+                    f"{spec.model} was busy with {spec.at_once} other calls of this machine for "
+                    f"{limit_s:g} s: see at_once in the profile"
+                ) from error
+            faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
         except ModelError as error:
             self._record(replace(blank, error=str(error), ms=_ms_since(started)), on_record)
             raise
@@ -202,41 +212,23 @@ class StructuredChat:
             ms=_ms_since(started),
         )
         try:
-            value = self._value(answer, schema)
+            if answer.too_long:
+                most = self._endpoint.spec.max_characters
+                raise ModelError(
+                    f"the reply of {self.model} is longer than {most} characters: say it in fewer "
+                    "words, or raise max_characters in the profile"
+                )
+            if answer.cut and not is_complete_object(answer.text):
+                raise ModelError(
+                    f"the reply of {self.model} was cut off after {answer.tokens_out} tokens: say "
+                    "it in fewer words, or raise max_tokens in the profile"
+                )
+            value = read_value(answer.text, schema)
         except ModelError as error:
             self._record(replace(record, error=str(error)), on_record)
             raise
         self._record(record, on_record)
         return _reply(value, record, record.model)
-
-    def _send_in_slot(self, send: Callable[[], StructuredReply], limit_s: float) -> StructuredReply:
-        spec = self._endpoint.spec
-        try:
-            with self._slots.acquire(limit_s):
-                faults.fault_point(faults.FaultPoint.CALL_SENDING)
-                answer = send()
-        except NoFreeSlot as error:
-            raise ModelError(
-                f"{spec.model} was busy with {spec.at_once} other calls of this machine for "
-                f"{limit_s:g} s: see at_once in the profile"
-            ) from error
-        faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
-        return answer
-
-    def _value(self, answer: StructuredReply, schema: type[T]) -> T:
-        """Read the value of a reply; one that was cut off must hold a complete object."""
-        if answer.too_long:
-            most = self._endpoint.spec.max_characters
-            raise ModelError(
-                f"the reply of {self.model} is longer than {most} characters: say it in fewer "
-                "words, or raise max_characters in the profile"
-            )
-        if answer.cut and not is_complete_object(answer.text):
-            raise ModelError(
-                f"the reply of {self.model} was cut off after {answer.tokens_out} tokens: say it "
-                "in fewer words, or raise max_tokens in the profile"
-            )
-        return read_value(answer.text, schema)
 
     def _replayed(
         self, found: Recorded | None, digest: str, purpose: str, schema: type[T]

@@ -59,7 +59,12 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
     try:
         return make(spec.model_name, model_provider=provider, **options)
     except ImportError as error:
-        raise SetupError(_missing_package(spec)) from error
+        hint = extra_of(spec.provider).hint
+        raise SetupError(
+            marked(
+                f"the language model {spec.model!r} needs a package that is not installed: {hint}"
+            )
+        ) from error
     except ValueError as error:
         raise SetupError(f"the language model {spec.model!r} cannot be used: {error}") from error
 
@@ -97,10 +102,3 @@ def redact_key(text: str, spec: ChatSpec) -> str:
     """Replace the key, and secrets of the address, in ``text``."""
     variable = key_variable(spec)
     return redact(text, [read_key(variable) if variable else None, *secrets_of_url(spec.base_url)])
-
-
-def _missing_package(spec: ChatSpec) -> str:
-    hint = extra_of(spec.provider).hint
-    return marked(
-        f"the language model {spec.model!r} needs a package that is not installed: {hint}"
-    )

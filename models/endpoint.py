@@ -101,7 +101,10 @@ class Endpoint:
                             messages, schema, temperature, timeout_s, protocol, max_tokens, on_text
                         )
                     error = server_error(self.spec, failure)
-                    if not _method_unsupported(failure) or type(error) is not NoReply:
+                    # Another method might be accepted.
+                    unknown_way = isinstance(failure.__cause__, NotImplementedError)
+                    unsupported = unknown_way or failure.status in UNSUPPORTED
+                    if not unsupported or type(error) is not NoReply:
                         raise error from None  # It has the key, maybe.
                     refusal = refusal or failure
                     continue
@@ -120,19 +123,17 @@ class Endpoint:
             yield structure, None
 
     def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
-        key = temperature if self._heated else None, self._token_limit(max_tokens)
+        # Limits are rounded down to coarse steps below the profile's, so that clients are few.
+        if max_tokens is None or max_tokens >= self.spec.max_tokens:
+            limit = self.spec.max_tokens
+        else:
+            over = max_tokens % TOKEN_STEP if max_tokens > TOKEN_STEP else 0
+            limit = max(1, max_tokens - over)
+        key = temperature if self._heated else None, limit
         if key not in self._models:
             spec = self.spec.model_copy(update={"max_tokens": key[1]})
             self._models[key] = self._factory(spec, key[0])
         return self._models[key]
-
-    def _token_limit(self, max_tokens: int | None) -> int:
-        """Round a limit down to coarse steps below the profile's, so that clients are few."""
-        if max_tokens is None or max_tokens >= self.spec.max_tokens:
-            return self.spec.max_tokens
-        return max(
-            1, max_tokens - max_tokens % TOKEN_STEP if max_tokens > TOKEN_STEP else max_tokens
-        )
 
 
 def server_error(spec: ChatSpec, failure: CallFailed) -> ModelError | SetupError:
@@ -174,9 +175,3 @@ def _until_returned(on_text: OnText | None) -> Iterator[OnText | None]:
     finally:
         with lock:
             over.set()
-
-
-def _method_unsupported(failure: CallFailed) -> bool:
-    """Check whether another method might be accepted."""
-    unknown_way = isinstance(failure.__cause__, NotImplementedError)
-    return unknown_way or failure.status in UNSUPPORTED

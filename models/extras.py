@@ -36,9 +36,8 @@ DASK = Extra(("prefect_dask", "distributed"), ("prefect-dask", "distributed"), "
 RAY = Extra(("prefect_ray", "ray"), ("prefect-ray", "ray"), "ray")
 """What Prefect's Ray task runner needs."""
 
-_OPENAI = ("langchain_openai",), ("langchain-openai",)
 _KNOWN = {
-    "openai": Extra(*_OPENAI, "openai"),
+    "openai": Extra(("langchain_openai",), ("langchain-openai",), "openai"),
     "google_genai": Extra(("langchain_google_genai",), ("langchain-google-genai",), "gemini"),
     # A model in this process is called by OpenAI's protocol too.
     "llama": Extra(

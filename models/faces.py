@@ -55,7 +55,16 @@ def align(bgr: Image, points: NDArray[np.float32]) -> Image:
         bgr: the image the points were found on.
         points: left eye, right eye, nose, left and right mouth corner (as seen), shape (5, 2).
     """
-    turn = _similarity(points.astype(np.float64), FIVE_POINTS)
+    # The rotation, scale and shift that takes the points closest to where they belong, shape (2,
+    # 3): least squares, Umeyama 1991, without reflection.
+    source = points.astype(np.float64)
+    mean_s, mean_t = source.mean(axis=0), FIVE_POINTS.mean(axis=0)
+    centred_s, centred_t = source - mean_s, FIVE_POINTS - mean_t
+    u, stretch, vt = np.linalg.svd(centred_t.T @ centred_s / len(source))
+    signs = np.array([1.0, np.sign(np.linalg.det(u @ vt))])
+    rotation = u @ np.diag(signs) @ vt
+    scale = float(stretch @ signs) / max(centred_s.var(axis=0).sum(), 1e-9)
+    turn = np.hstack([scale * rotation, (mean_t - scale * rotation @ mean_s)[:, None]])
     return np.asarray(cv2.warpAffine(bgr, turn, (CROP, CROP)), np.uint8)
 
 
@@ -82,17 +91,3 @@ def _overlap(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     shared = float(np.prod(np.maximum(sides, 0)))
     both = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - shared
     return shared / both if both > 0 else 0.0
-
-
-def _similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the 2 x 3 rotation, scale and shift that takes ``source`` closest to ``target``.
-
-    Least squares, Umeyama 1991, without reflection.
-    """
-    mean_s, mean_t = source.mean(axis=0), target.mean(axis=0)
-    centred_s, centred_t = source - mean_s, target - mean_t
-    u, stretch, vt = np.linalg.svd(centred_t.T @ centred_s / len(source))
-    signs = np.array([1.0, np.sign(np.linalg.det(u @ vt))])
-    turn = u @ np.diag(signs) @ vt
-    scale = float(stretch @ signs) / max(centred_s.var(axis=0).sum(), 1e-9)
-    return np.hstack([scale * turn, (mean_t - scale * turn @ mean_s)[:, None]])

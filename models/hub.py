@@ -15,16 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from domain.base import Frozen
 from domain.errors import WeightsMissing
 from models.weights import ANSWER_S, SCRATCH, FileState, file_digest
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoSibling
 
 HUB_NAME = r"[A-Za-z0-9](-?[\w.])*/[\w.](-?[\w.])*(@[0-9a-f]{40})?"
 """The pattern of a model's name on the hub, with the revision that is fetched."""
@@ -202,7 +198,24 @@ class HubModel:
             fetched = hf_hub_download(
                 name, path, revision=revision, local_dir=scratch, endpoint=endpoint
             )
-            digests[path] = _checked(Path(fetched), files[path])
+            # What the hub states of a file must be what came.
+            copy = Path(fetched)
+            meant = files[path]
+            digest = file_digest(copy)
+            if meant.lfs is not None:
+                same = digest == meant.lfs.sha256
+            else:
+                # The name that git gives to a file, which the hub states of small ones.
+                data = copy.read_bytes()
+                header = f"blob {len(data)}\0".encode()
+                git_blob = hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+                same = meant.blob_id in (None, git_blob)
+            if not same:
+                raise WeightsMissing(
+                    f"{meant.rfilename} is not what the hub states of it: run 'homer models pull' "
+                    "again"
+                )
+            digests[path] = digest
         stated = (tag.removeprefix("license:") for tag in info.tags or () if "license:" in tag)
         licence = next(stated, "not stated")
         return HubRecord(model=self.name, revision=revision, licence=licence, digests=digests)
@@ -268,23 +281,54 @@ def folder_name(name: str) -> str:
     return name.replace("/", SEPARATOR)
 
 
-def _checked(path: Path, file: RepoSibling) -> str:
-    """Return the SHA-256 of a file that is what the hub states of it.
+# Folders with a CLIP or SigLIP model in ONNX, as their makers publish them, and on the hub.
+
+
+FILES = ("vision_model.onnx", "text_model.onnx", "tokenizer.json", "preprocessor_config.json")
+CONFIG = "config.json"
+"""It is not required, but says which of the two a model is."""
+TOWERS = "onnx"
+"""A folder inside the folder, in which exports often have the two towers. A tower that lies in both
+is taken from outside of it."""
+
+
+def hub_image_model(name: str) -> HubModel:
+    """Return an image-text model of the hub, by its name there."""
+    required = tuple((file, f"{TOWERS}/{file}") for file in FILES[:2])
+    return HubModel(name, "images", (*required, *((file,) for file in FILES[2:])), (CONFIG,))
+
+
+def name_of(folder: str) -> str:
+    """Return the name in the store of the model in a folder of that name."""
+    return f"clip:{folder}"
+
+
+def missing_files(folder: Path) -> list[str]:
+    """Return the files that a folder lacks."""
+    return [name for name in FILES if not has_file(folder, name)]
+
+
+def has_file(folder: Path, name: str) -> bool:
+    """Check whether a folder has a file, perhaps in the folder for towers."""
+    return _place(folder, name).is_file()
+
+
+def find_files(folder: Path) -> list[Path]:
+    """Return the files of a folder's model, in the order of ``FILES``.
 
     Raises:
-        WeightsMissing: It is another one.
+        WeightsMissing: One is missing; the message says which, and where to put it.
     """
-    digest = file_digest(path)
-    if file.lfs is not None:
-        same = digest == file.lfs.sha256
-    else:
-        # The name that git gives to a file, which the hub states of small ones.
-        data = path.read_bytes()
-        header = f"blob {len(data)}\0".encode()
-        git_blob = hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
-        same = file.blob_id in (None, git_blob)
-    if not same:
+    lacking = missing_files(folder)
+    if lacking:
         raise WeightsMissing(
-            f"{file.rfilename} is not what the hub states of it: run 'homer models pull' again"
+            f"{folder} lacks {', '.join(lacking)}: put there the ONNX export of a CLIP or SigLIP "
+            "model (vision_model.onnx and text_model.onnx, perhaps in onnx/, tokenizer.json, "
+            "preprocessor_config.json), or leave `images` out of the profile"
         )
-    return digest
+    return [_place(folder, name) for name in FILES]
+
+
+def _place(folder: Path, name: str) -> Path:
+    inner = folder / TOWERS / name
+    return inner if not (folder / name).is_file() and inner.is_file() else folder / name

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 
 from domain.errors import WeightsMissing
 from models.devices import CPU
-from models.image_folder import CONFIG, find_files, has_file, name_of
+from models.hub import CONFIG, find_files, has_file, name_of
 from models.onnx import open_session
 from models.ports import Image, Vector
 
@@ -37,7 +37,7 @@ class ImageTextEncoder:
     """Two towers that map images and texts to one space. Thread-safe; one input a run.
 
     Args:
-        folder: holds ``models.image_folder.FILES``, and may hold ``config.json``.
+        folder: holds ``models.hub.FILES``, and may hold ``config.json``.
 
     Raises:
         WeightsMissing: A file is missing or is not what it should be; the message says which, and
@@ -61,12 +61,14 @@ class ImageTextEncoder:
 
     def images(self, images: list[Image]) -> NDArray[np.float32]:
         """Embed images: one L2-normalised row an image, shape (N, D)."""
-        rows = [self._embed_image(image) for image in images]
+        rows = [
+            _pooled(
+                self._vision,
+                {self._vision.get_inputs()[0].name: preprocess(image, self._preprocessing)},
+            )
+            for image in images
+        ]
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
-
-    def _embed_image(self, image: Image) -> Vector:
-        name = self._vision.get_inputs()[0].name
-        return _pooled(self._vision, {name: preprocess(image, self._preprocessing)})
 
     def text(self, text: str) -> Vector:
         """Embed a text in the same space, shape (D,); what is beyond its length is cut."""
@@ -104,8 +106,13 @@ def read_preprocessing(config: dict[str, Any]) -> Preprocessing:
         cropped = bool(config.get("do_center_crop"))
         size = config["crop_size"] if cropped else config["size"]
         mean, deviation = config["image_mean"], config["image_std"]
+        if isinstance(size, dict):
+            one = size.get("shortest_edge")
+            sides = (int(one), int(one)) if one else (int(size["height"]), int(size["width"]))
+        else:
+            sides = int(size), int(size)
         return Preprocessing(
-            _sides(size),
+            sides,
             cropped,
             (float(mean[0]), float(mean[1]), float(mean[2])),
             (float(deviation[0]), float(deviation[1]), float(deviation[2])),
@@ -116,32 +123,24 @@ def read_preprocessing(config: dict[str, Any]) -> Preprocessing:
         ) from error
 
 
-def _sides(size: Any) -> tuple[int, int]:
-    if isinstance(size, dict):
-        one = size.get("shortest_edge")
-        return (int(one), int(one)) if one else (int(size["height"]), int(size["width"]))
-    return int(size), int(size)
-
-
 def preprocess(image: Image, how: Preprocessing) -> NDArray[np.float32]:
     """Turn an H x W x 3 image into a standardised 1 x 3 x height x width input.
 
     Images are made smaller by area, which differs from the bicubic of most trainings by little.
     """
     height, width = how.size
-    fitted = _fitted(image, height, width) if how.crop else _resized(image, height, width)
+    if how.crop:
+        # The centre of the image whose shorter side was fitted.
+        scale = max(height / image.shape[0], width / image.shape[1])
+        tall, wide = (max(1, round(side * scale)) for side in image.shape[:2])
+        whole = _resized(image, max(tall, height), max(wide, width))
+        top, left = (whole.shape[0] - height) // 2, (whole.shape[1] - width) // 2
+        fitted = whole[top : top + height, left : left + width]
+    else:
+        fitted = _resized(image, height, width)
     values = fitted.astype(np.float32) / 255
     standard = (values - np.array(how.mean, np.float32)) / np.array(how.deviation, np.float32)
     return np.ascontiguousarray(standard.transpose(2, 0, 1)[None], np.float32)
-
-
-def _fitted(image: Image, height: int, width: int) -> Image:
-    """Return the centre crop of an image whose shorter side was fitted."""
-    scale = max(height / image.shape[0], width / image.shape[1])
-    tall, wide = (max(1, round(side * scale)) for side in image.shape[:2])
-    whole = _resized(image, max(tall, height), max(wide, width))
-    top, left = (whole.shape[0] - height) // 2, (whole.shape[1] - width) // 2
-    return whole[top : top + height, left : left + width]
 
 
 def _resized(image: Image, height: int, width: int) -> Image:

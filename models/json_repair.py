@@ -122,7 +122,16 @@ class _JsonReader:
         if char == "{":
             return self._object(depth)
         if char == "[":
-            return self._array(depth)
+            found = []
+            self.at += 1
+            while not self._closed("]"):
+                before = self.at
+                value = self.value(depth + 1)
+                if value is not _NOTHING:
+                    found.append(value)
+                if self.at == before:
+                    break
+            return found
         if char in QUOTES:
             return self._string(QUOTES[char])
         # Parse a number, ``true`` and the like, or words that were not quoted.
@@ -145,7 +154,11 @@ class _JsonReader:
         found: dict[str, Any] = {}
         self.at += 1
         while not self._closed("}"):
-            key = self._key()
+            if self._peek() in QUOTES:
+                key = self._string(QUOTES[self._peek()])
+            else:
+                end = KEY_END.search(self.text, self.at)
+                key = self._until(end.start() if end else len(self.text)) or self._step()
             self._skip(" \t\r\n")
             if self._peek() != ":":
                 continue
@@ -153,18 +166,6 @@ class _JsonReader:
             value = self.value(depth + 1)
             if value is not _NOTHING:
                 found[key] = value
-        return found
-
-    def _array(self, depth: int) -> list[Any]:
-        found = []
-        self.at += 1
-        while not self._closed("]"):
-            before = self.at
-            value = self.value(depth + 1)
-            if value is not _NOTHING:
-                found.append(value)
-            if self.at == before:
-                break
         return found
 
     def _closed(self, bracket: str) -> bool:
@@ -176,12 +177,6 @@ class _JsonReader:
             return True
         # Another bracket closes something further out: this value ends without its own.
         return not char or char in "}]"
-
-    def _key(self) -> str:
-        if self._peek() in QUOTES:
-            return self._string(QUOTES[self._peek()])
-        end = KEY_END.search(self.text, self.at)
-        return self._until(end.start() if end else len(self.text)) or self._step()
 
     def _string(self, close: str) -> str:
         """Parse a quoted string. A quote that no separator follows is one that was not escaped."""

@@ -43,34 +43,30 @@ def llama_url(model: Path, projector: Path | None = None) -> str:
         hint = extra_of("llama").hint
         raise SetupError(f"a language model in this process needs a package: {hint}") from error
     try:
-        server = xllamacpp.Server(_settings(xllamacpp, model, projector))
+        params = xllamacpp.CommonParams()
+        params.model.path = str(model)
+        if projector is not None:
+            params.mmproj.path = str(projector)
+            params.image_max_tokens = IMAGE_TOKENS
+        params.hostnames = ["127.0.0.1"]
+        params.port = ANY_PORT
+        params.api_keys = [KEY]
+        params.n_ctx = CONTEXT_TOKENS
+        params.n_parallel = 1
+        params.cache_ram_mib = CACHE_MB
+        # A reply comes token by token, with every thread waiting for every other many times in
+        # each: where something else wants a core, the whole waits. Reading a prompt suffers less.
+        params.cpuparams.n_threads = max(1, min(MAX_THREADS, (os.cpu_count() or 1) // 2))
+        params.cpuparams_batch.n_threads = max(THREADS, params.cpuparams.n_threads)
+        # Waiting threads sleep instead of spinning.
+        params.cpuparams.poll = params.cpuparams_batch.poll = 0
+        gpus = [one for one in xllamacpp.get_device_info() if "CPU" not in str(one["type"])]
+        params.n_gpu_layers = ALL_LAYERS if gpus else 0
+        params.verbosity = ERRORS_ONLY
+        params.ui = False
+        params.warmup = False
+        server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise SetupError(f"{model} does not start as a language model: {error}") from error
     _running.append(server)
     return f"{server.listening_address}/v1"
-
-
-def _settings(xllamacpp: Any, model: Path, projector: Path | None) -> Any:
-    params = xllamacpp.CommonParams()
-    params.model.path = str(model)
-    if projector is not None:
-        params.mmproj.path = str(projector)
-        params.image_max_tokens = IMAGE_TOKENS
-    params.hostnames = ["127.0.0.1"]
-    params.port = ANY_PORT
-    params.api_keys = [KEY]
-    params.n_ctx = CONTEXT_TOKENS
-    params.n_parallel = 1
-    params.cache_ram_mib = CACHE_MB
-    # A reply comes token by token, with every thread waiting for every other many times in each:
-    # where something else wants a core, the whole waits. Reading a prompt does not suffer so.
-    params.cpuparams.n_threads = max(1, min(MAX_THREADS, (os.cpu_count() or 1) // 2))
-    params.cpuparams_batch.n_threads = max(THREADS, params.cpuparams.n_threads)
-    # Waiting threads sleep instead of spinning.
-    params.cpuparams.poll = params.cpuparams_batch.poll = 0
-    gpus = [one for one in xllamacpp.get_device_info() if "CPU" not in str(one["type"])]
-    params.n_gpu_layers = ALL_LAYERS if gpus else 0
-    params.verbosity = ERRORS_ONLY
-    params.ui = False
-    params.warmup = False
-    return params

@@ -89,10 +89,7 @@ def text_tokens(text: str) -> int:
 
 
 def request_tokens(
-    messages: Sequence[Message],
-    schema: type[BaseModel],
-    images: int,
-    labels: Sequence[str] = (),
+    messages: Sequence[Message], schema: type[BaseModel], images: int, labels: Sequence[str] = ()
 ) -> int:
     """Estimate the tokens of a request with so many whole images."""
     form = json.dumps(schema.model_json_schema())

@@ -8,13 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from domain.asking import Calibration
 from domain.base import Frozen, first_problem
@@ -22,8 +16,15 @@ from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
-from models.hub import HUB_NAME, HubModel, folder_name, hub_language_model, is_hub_name
-from models.image_folder import hub_image_model, name_of
+from models.hub import (
+    HUB_NAME,
+    HubModel,
+    folder_name,
+    hub_image_model,
+    hub_language_model,
+    is_hub_name,
+    name_of,
+)
 from models.sentences import ENGLISH, PIPELINE
 from models.specs import (
     IN_PROCESS,
@@ -186,7 +187,9 @@ class Profile(Frozen):
         Raises:
             WeightsMissing: There is no speech model of that name.
         """
-        used = (self.speech_hub, self.text_hub, self.images_hub)
+        is_own = self.speech in load_manifest() or is_path(self.speech)
+        speech = None if is_own else hub_speech_model(self.speech)
+        used = (speech, self.text_hub, self.images_hub)
         readers = (
             hub_language_model(spec.model_name, sees=spec.images)
             for spec in self.chat.values()
@@ -267,16 +270,6 @@ class Profile(Frozen):
     def speech_name(self) -> str:
         """How the speech model is called in the store."""
         return self.speech if self.speech in load_manifest() else model_name(self.speech)
-
-    @property
-    def speech_hub(self) -> HubModel | None:
-        """The speech model, if it is one of the hub.
-
-        Raises:
-            WeightsMissing: There is none of that name.
-        """
-        is_own = self.speech in load_manifest() or is_path(self.speech)
-        return None if is_own else hub_speech_model(self.speech)
 
     @property
     def speech_languages(self) -> tuple[str, ...]:
@@ -365,18 +358,15 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
         for other in _profiles_of(config)
     }
     other_encoders = tuple(one for text, one in known.items() if text != found.text_name)
+    by_name = {other.images_name: other.images for other in _profiles_of(config) if other.images}
     others = {
         "other_encoders": other_encoders,
-        "other_images": _other_images(found, config),
+        "other_images": tuple(
+            images for name, images in by_name.items() if name != found.image_model
+        ),
     }
     found = found.model_copy(update=others)
     return found if home_config is None else _with_calibration(found, home_config)
-
-
-def _other_images(profile: Profile, config: _Config) -> tuple[str, ...]:
-    """Return the image-text models of the other profiles in ``homer.toml``."""
-    known = {other.images_name: other.images for other in _profiles_of(config) if other.images}
-    return tuple(images for name, images in known.items() if name != profile.image_model)
 
 
 def _profiles_of(config: _Config) -> Iterator[Profile]:

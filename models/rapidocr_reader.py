@@ -55,14 +55,11 @@ class RapidOcrReader:
         height, width = image.shape[:2]
         lines = []
         for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
-            box = _box(np.asarray(corners), width, height)
+            corners = np.asarray(corners)
+            x0, y0 = (max(0, int(value)) for value in np.floor(corners.min(axis=0)))
+            x1, y1 = (int(value) for value in np.ceil(corners.max(axis=0)))
+            x1, y1 = min(x1, width), min(y1, height)
+            box = (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
             if text.strip() and box is not None:
                 lines.append(TextLine(box, text.strip(), min(1.0, float(score))))
         return lines
-
-
-def _box(corners: Any, width: int, height: int) -> tuple[int, int, int, int] | None:
-    x0, y0 = (max(0, int(value)) for value in np.floor(corners.min(axis=0)))
-    x1, y1 = (int(value) for value in np.ceil(corners.max(axis=0)))
-    x1, y1 = min(x1, width), min(y1, height)
-    return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None

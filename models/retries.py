@@ -191,7 +191,13 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     if interrupts:
         raise interrupts[0]
     if errors:
-        raise _failure(errors[0]) from errors[0]
+        failed = errors[0]
+        text, status = f"{type(failed).__name__}: {failed}", _status(failed)
+        links = [*_chain(failed)]
+        kinds = " ".join(kind.__name__ for link in links for kind in type(link).__mro__)
+        reply = " ".join([text, *(f"{link} {getattr(link, 'body', '')}" for link in links)])
+        wish = _retry_after_s(failed, reply)
+        raise CallFailed(" ".join(text.split()), status, wish, reply, kinds) from errors[0]
     raise CallFailed(f"no answer within {max(0.0, seconds):.1f} s", kinds="Timeout")
 
 
@@ -235,16 +241,6 @@ def _wait_s(state: RetryCallState) -> float:
     if wish is not None:
         return min(LONGEST_WAIT_S, wish) + wait_random(0, JITTER_S)(state)
     return wait_exponential_jitter(FIRST_WAIT_S, LONGEST_WAIT_S, jitter=JITTER_S)(state)
-
-
-def _failure(error: Exception) -> CallFailed:
-    """Convert any client's error, with the HTTP status and the pause it asks for."""
-    text, status = f"{type(error).__name__}: {error}", _status(error)
-    links = [*_chain(error)]
-    kinds = " ".join(kind.__name__ for link in links for kind in type(link).__mro__)
-    reply = " ".join([text, *(f"{link} {getattr(link, 'body', '')}" for link in links)])
-    wish = _retry_after_s(error, reply)
-    return CallFailed(" ".join(text.split()), status, wish, reply, kinds)
 
 
 def _status(error: BaseException) -> int | None:

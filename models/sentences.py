@@ -113,7 +113,13 @@ class SentenceParser:
         """
         with self._lock:
             nlp = self._pipeline(language)
-            pattern = None if only_entities else _name_pattern(names)
+            pattern = None
+            if not only_entities:
+                # Tags and these names, the longest first.
+                known = sorted(filter(None, names), key=lambda name: (-len(name), name))
+                any_of = "|".join(map(re.escape, known))
+                whole = rf"|(?<!\w)(?:{any_of})(?!\w)" if known else ""
+                pattern = re.compile(TAG.pattern + whole)
             # Pipelines of others may find entities by what they share; ours does so by itself.
             grammar = _GRAMMAR if language in self._own else (*_GRAMMAR, "tok2vec")
             # spaCy keeps every word that it ever saw, except those of a zone.
@@ -270,13 +276,6 @@ def name_of(token: Token) -> str:
     """Return the known name or tag that a token stands for; "" if it is a word."""
     names: dict[int, str] = token.doc.user_data.get(_NAMES, {})
     return names.get(token.i, "")
-
-
-def _name_pattern(names: Collection[str]) -> re.Pattern[str]:
-    """Return what finds tags and these names, the longest first."""
-    known = sorted(filter(None, names), key=lambda name: (-len(name), name))
-    whole = rf"|(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)" if known else ""
-    return re.compile(TAG.pattern + whole)
 
 
 def _document(nlp: Language, text: str, pattern: re.Pattern[str] | None) -> Doc:

@@ -169,22 +169,19 @@ def resolve_table(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> 
     """
     if wanted in seen:
         raise SetupError(f"profiles based on each other: {' -> '.join([*seen, wanted])}")
-    table = _table(wanted, extra)
+    if wanted.endswith(".toml"):
+        table = read_toml(Path(wanted))
+    else:
+        known = bundled_profiles()
+        if wanted not in known and wanted not in extra:
+            names = ", ".join(sorted({*known, *extra}))
+            raise NotFound(f"there is no profile {wanted!r}; known profiles: {names}")
+        bundled = read_toml(BUNDLED / f"{wanted}.toml") if wanted in known else {}
+        table = _merge(bundled, extra.get(wanted, {}))
     base = table.pop("base", None)
     if not isinstance(base, str | None):
         raise SetupError(f"the profile {wanted!r} is wrong at base: it names another profile")
     return table if base is None else _merge(resolve_table(base, extra, (*seen, wanted)), table)
-
-
-def _table(wanted: str, extra: dict[str, Any]) -> dict[str, Any]:
-    if wanted.endswith(".toml"):
-        return read_toml(Path(wanted))
-    known = bundled_profiles()
-    if wanted not in known and wanted not in extra:
-        names = ", ".join(sorted({*known, *extra}))
-        raise NotFound(f"there is no profile {wanted!r}; known profiles: {names}")
-    bundled = read_toml(BUNDLED / f"{wanted}.toml") if wanted in known else {}
-    return _merge(bundled, extra.get(wanted, {}))
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -238,7 +235,7 @@ FACES = {
 VOICES = {
     # On two-second turns of meetings and interviews with known speakers: one pair of the same voice
     # in ten lies below, one pair of different voices in five hundred above.
-    "wespeaker": 0.4,
+    "wespeaker": 0.4
 }
 
 

@@ -94,7 +94,10 @@ def request(
     """
     sent = list(messages)
     if structure == "text":
-        sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
+        if not protocol:
+            template = Template(PROTOCOL.read_text(encoding="utf-8"))
+            protocol = template.substitute(schema=json.dumps(schema, ensure_ascii=False))
+        sent.append({"role": "user", "content": protocol})
     if joined:
         sent = _in_turns(sent)
     if structure == "text":
@@ -230,7 +233,12 @@ class StreamedReply:
         self._add_text(str(chunk.text), self._content)
         for call in getattr(chunk, "tool_call_chunks", ()):
             self._add_call(call)
-        self._usage = _add_usage(self._usage, getattr(chunk, "usage_metadata", None))
+        # Clients report tokens with each chunk, or all with the last.
+        if more := getattr(chunk, "usage_metadata", None):
+            self._usage = {
+                name: self._usage.get(name, 0) + (more.get(name) or 0)
+                for name in ("input_tokens", "output_tokens")
+            }
         self._ended = str(chunk.response_metadata.get("finish_reason") or self._ended)
         if (self._length - self._reported) * GROWTH_PARTS > self._reported:
             self._report()
@@ -270,30 +278,22 @@ class StreamedReply:
         self._on_text(make_storable(self._text()))
 
 
-def _add_usage(usage: Any, more: Any) -> Any:
-    """Add up tokens: clients report them with each chunk, or all with the last."""
-    if not more:
-        return usage
-    return {
-        name: usage.get(name, 0) + (more.get(name) or 0)
-        for name in ("input_tokens", "output_tokens")
-    }
-
-
 def _truncate(answer: StructuredReply, max_characters: int | None) -> StructuredReply:
     if max_characters is None or len(answer.text) <= max_characters:
         return answer
     return replace(answer, text=answer.text[:max_characters], too_long=True)
 
 
-def _protocol(schema: dict[str, Any]) -> str:
-    template = Template(PROTOCOL.read_text(encoding="utf-8"))
-    return template.substitute(schema=json.dumps(schema, ensure_ascii=False))
-
-
 def _reply_of_message(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> StructuredReply:
     _require_not_refused(raw)
-    text = make_storable(_object_text(raw))
+    # A tool call's arguments, or else the content.
+    if raw.tool_calls:
+        said = json.dumps(raw.tool_calls[0]["args"], ensure_ascii=False)
+    elif raw.invalid_tool_calls:
+        said = raw.invalid_tool_calls[0]["args"] or ""
+    else:
+        said = str(raw.text)
+    text = make_storable(said)
     usage: Any = raw.usage_metadata or {}
     ended = str(raw.response_metadata.get("finish_reason", "")).lower()
     return StructuredReply(
@@ -302,15 +302,6 @@ def _reply_of_message(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> Structu
         tokens_out=usage.get("output_tokens") or _estimate_tokens(text),
         cut=ended in ENDED_BY_LIMIT,
     )
-
-
-def _object_text(raw: AIMessage) -> str:
-    """Return the object as text: a tool call's arguments, or else the content."""
-    if raw.tool_calls:
-        return json.dumps(raw.tool_calls[0]["args"], ensure_ascii=False)
-    if raw.invalid_tool_calls:
-        return raw.invalid_tool_calls[0]["args"] or ""
-    return str(raw.text)
 
 
 def _sent_tokens(sent: Sequence[dict[str, Any]]) -> int:

@@ -9,7 +9,7 @@ each text is run alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -37,12 +37,7 @@ class OnnxTextEmbedder:
     """
 
     def __init__(
-        self,
-        name: str,
-        files: EncoderFiles,
-        *,
-        batch: int = 1,
-        languages: tuple[str, ...] = (),
+        self, name: str, files: EncoderFiles, *, batch: int = 1, languages: tuple[str, ...] = ()
     ) -> None:
         self.name = name
         self.languages = languages
@@ -79,7 +74,14 @@ class OnnxTextEmbedder:
         encodings = self._tokenizer.encode_batch_fast(read)
         # A text without tokens is read as the first word of the vocabulary, mostly "unknown".
         ids = [encoding.ids or [0] for encoding in encodings]
-        groups = list(_equal_lengths(ids, self._batch))
+        groups = list[list[int]]()
+        by_length: dict[int, list[int]] = defaultdict(list)
+        for index, tokens in enumerate(ids):
+            by_length[len(tokens)].append(index)
+        for length, group in sorted(by_length.items()):
+            size = max(1, min(self._batch, TOKENS_A_RUN // length))
+            for start in range(0, len(group), size):
+                groups.append(group[start : start + size])
         batches = [np.array([ids[index] for index in group], np.int64) for group in groups]
         for group, found in zip(groups, map_in_threads(self._run, batches), strict=True):
             rows[group] = found
@@ -120,14 +122,3 @@ def _tokenizer(files: EncoderFiles) -> Tokenizer:
     made.no_padding()
     made.enable_truncation(files.max_tokens)
     return made
-
-
-def _equal_lengths(ids: Sequence[Sequence[int]], most: int) -> Iterator[list[int]]:
-    """Yield indices of token lists of equal length, shortest first, in batches of one run."""
-    groups: dict[int, list[int]] = defaultdict(list)
-    for index, tokens in enumerate(ids):
-        groups[len(tokens)].append(index)
-    for length, group in sorted(groups.items()):
-        size = max(1, min(most, TOKENS_A_RUN // length))
-        for start in range(0, len(group), size):
-            yield group[start : start + size]

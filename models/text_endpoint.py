@@ -99,7 +99,9 @@ class EndpointTextEmbedder:
             return np.zeros((0, self.dimensions), np.float32)
         # Servers refuse an empty text.
         sent = [f"{prefix}{text}".strip() or "." for text in distinct]
-        rows = np.concatenate([self._rows(batch) for batch in _batches(sent, self._spec.batch)])
+        size = self._spec.batch
+        batches = (sent[start : start + size] for start in range(0, len(sent), size))
+        rows = np.concatenate([self._rows(batch) for batch in batches])
         place = {text: index for index, text in enumerate(distinct)}
         return np.asarray(rows[[place[text] for text in texts]], np.float32)
 
@@ -131,7 +133,16 @@ class EndpointTextEmbedder:
             raise error from None  # The failure has the key, maybe.
         self._record(started, batch, found)
         try:
-            return self._checked(_in_order(found), len(batch))
+            # In the order of the texts, which each vector names by its index; some servers state
+            # none at all.
+            stated: list[Any] = [getattr(item, "index", None) for item in found.data]
+            vectors = [item.embedding for item in found.data]
+            if any(index is not None for index in stated):
+                if sorted(stated) != list(range(len(vectors))):
+                    raise ValueError(f"indices of vectors: {stated}")
+                by_index = dict(zip(stated, vectors, strict=True))
+                vectors = [by_index[index] for index in range(len(vectors))]
+            return self._checked(vectors, len(batch))
         except (AttributeError, TypeError, ValueError):
             raise ModelError(f"{self._place} returned what are no vectors") from None
 
@@ -197,24 +208,3 @@ class EndpointTextEmbedder:
     def _place(self) -> str:
         url = self._endpoint.base_url
         return f"{self.name} at {redacted_url(url)}" if url else self.name
-
-
-def _in_order(found: CreateEmbeddingResponse) -> list[list[float]]:
-    """Return the vectors of a reply in the order of the texts, which each names by its index.
-
-    Raises:
-        ValueError: indices are missing or double; some servers state none at all.
-    """
-    stated: list[Any] = [getattr(item, "index", None) for item in found.data]
-    vectors = [item.embedding for item in found.data]
-    if all(index is None for index in stated):
-        return vectors
-    if sorted(stated) != list(range(len(vectors))):
-        raise ValueError(f"indices of vectors: {stated}")
-    by_index = dict(zip(stated, vectors, strict=True))
-    return [by_index[index] for index in range(len(vectors))]
-
-
-def _batches(texts: Sequence[str], size: int) -> Iterator[list[str]]:
-    for start in range(0, len(texts), size):
-        yield list(texts[start : start + size])

@@ -98,19 +98,11 @@ def read_encoder_folder(folder: Path) -> EncoderFiles:
             raise SetupError(f"the text model in {folder} has a layer {kind!r} that is not known")
     prompts = _table(_json(folder / "config_sentence_transformers.json").get("prompts"))
     sentence = _json(folder / "sentence_bert_config.json")
-    return EncoderFiles(
-        next(folder / name for name in MODELS if (folder / name).is_file()),
-        folder / TOKENIZER,
-        _pooling(folder),
-        _max_tokens(folder, sentence),
-        str(prompts.get("query") or ""),
-        str(prompts.get("passage") or prompts.get("document") or ""),
-        bool(sentence.get("do_lower_case")),
-    )
-
-
-def _pooling(folder: Path) -> Pooling:
-    """Return how a model pools its tokens; the mean where its folder does not state it."""
+    stated = [
+        sentence.get("max_seq_length"),
+        _json(folder / "tokenizer_config.json").get("model_max_length"),
+    ]
+    lengths = [int(one) for one in stated if isinstance(one, int | float) and one > 0]
     config = _json(folder / "1_Pooling" / "config.json")
     marked = [name.removeprefix("pooling_mode_") for name, on in config.items() if on is True]
     ways = [way for way in marked if f"pooling_mode_{way}" in config]
@@ -121,17 +113,15 @@ def _pooling(folder: Path) -> Pooling:
             f"the text model in {folder} pools by {' and '.join(ways)}; known are "
             f"{', '.join(_POOLINGS)}"
         )
-    return _POOLINGS[ways[0]]
-
-
-def _max_tokens(folder: Path, sentence: dict[str, Any]) -> int:
-    """Return the most tokens that a model reads of a text."""
-    stated = [
-        sentence.get("max_seq_length"),
-        _json(folder / "tokenizer_config.json").get("model_max_length"),
-    ]
-    lengths = [int(one) for one in stated if isinstance(one, int | float) and one > 0]
-    return min([*lengths, LONGEST]) if lengths else MAX_TOKENS
+    return EncoderFiles(
+        next(folder / name for name in MODELS if (folder / name).is_file()),
+        folder / TOKENIZER,
+        _POOLINGS[ways[0]],
+        min([*lengths, LONGEST]) if lengths else MAX_TOKENS,
+        str(prompts.get("query") or ""),
+        str(prompts.get("passage") or prompts.get("document") or ""),
+        bool(sentence.get("do_lower_case")),
+    )
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -160,22 +160,20 @@ class Toolbox:
         from models.text_embedding import OnnxTextEmbedder
 
         name, made_for = profile.text_name, profile.search_languages
-        files = self._text_files(profile)
-        # Others may quantise activations over the whole batch, as bge-small does.
-        return OnnxTextEmbedder(
-            name, files, batch=32 if name == "minilm" else 1, languages=made_for
-        )
-
-    def _text_files(self, profile: Profile) -> EncoderFiles:
-        name, spec = profile.text, profile.encoder
+        model, spec = profile.text, profile.encoder
         own, hub = profile.text_folder, profile.text_hub
         if hub:
             own = hub.ready_folder(self.weights)
         if own:
-            return read_encoder_folder(own).with_prefixes(spec.query_prefix, spec.passage_prefix)
-        folder = verified_folder(self.weights, name)
-        pooling: Pooling = "first" if name == "bge-small" else "mean"
-        return EncoderFiles(folder / "model.onnx", folder / "tokenizer.json", pooling)
+            files = read_encoder_folder(own).with_prefixes(spec.query_prefix, spec.passage_prefix)
+        else:
+            folder = verified_folder(self.weights, model)
+            pooling: Pooling = "first" if model == "bge-small" else "mean"
+            files = EncoderFiles(folder / "model.onnx", folder / "tokenizer.json", pooling)
+        # Others may quantise activations over the whole batch, as bge-small does.
+        return OnnxTextEmbedder(
+            name, files, batch=32 if name == "minilm" else 1, languages=made_for
+        )
 
     @cached_property
     def reranker(self) -> Reranker | None:

@@ -339,10 +339,13 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
     if all(found.state is FileState.PRESENT for found in wanted):
         return [Pulled(found.model, found.path, None) for found in wanted]
     _made(weights)
-    _sweep(weights)
+    # What killed pulls left behind; a recent one may still run in another process.
+    for left in weights.glob(f"{SCRATCH}*"):
+        if time.time() - left.stat().st_mtime > SCRATCH_KEPT_S:
+            shutil.rmtree(left, ignore_errors=True)
     # In the weights folder, so that a finished file can be renamed into its place.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
-        fetcher = FileFetcher(Path(scratch), report or _silent)
+        fetcher = FileFetcher(Path(scratch), report or (lambda _: None))
         return [_pull_file(found, fetcher) for found in wanted]
 
 
@@ -404,13 +407,6 @@ def _pull_file(found: FileStatus, fetcher: FileFetcher) -> Pulled:
     return Pulled(found.model, found.path, source)
 
 
-def _sweep(weights: Path) -> None:
-    """Remove what killed pulls left behind; a recent one may still run in another process."""
-    for scratch in weights.glob(f"{SCRATCH}*"):
-        if time.time() - scratch.stat().st_mtime > SCRATCH_KEPT_S:
-            shutil.rmtree(scratch, ignore_errors=True)
-
-
 def _made(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -421,7 +417,3 @@ def _made(folder: Path) -> None:
             f"the folder for model files {folder} cannot be written ({error.strerror}): "
             "set HOMER_WEIGHTS to a folder that you can write"
         ) from error
-
-
-def _silent(_progress: FetchProgress) -> None:
-    """Report no progress."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import kaldi_native_fbank as knf
 import numpy as np
-from numpy.typing import NDArray
 
 from domain.errors import ModelError
 from models.devices import CPU
@@ -44,21 +43,16 @@ class WeSpeakerEncoder:
             raise ModelError(
                 f"a voice needs {SHORTEST_S} s of speech, this is {len(samples)} samples"
             )
-        features = filterbanks(samples)
+        options = knf.FbankOptions()
+        options.frame_opts.samp_freq = SAMPLE_HZ
+        options.frame_opts.dither = 0.0
+        options.frame_opts.window_type = "hamming"
+        options.mel_opts.num_bins = MEL_BINS
+        bank = knf.OnlineFbank(options)
+        bank.accept_waveform(SAMPLE_HZ, (np.asarray(samples, np.float32) * INT16).tolist())
+        bank.input_finished()
+        frames = np.stack([bank.get_frame(index) for index in range(bank.num_frames_ready)])
+        features = np.asarray(frames - frames.mean(axis=0), np.float32)
         (rows,) = self._session.run(None, {"input_features": features[None]})
         vector = np.asarray(rows[0], np.float32)
         return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
-
-
-def filterbanks(samples: Samples) -> NDArray[np.float32]:
-    """Return 80 log mel energies a 10 ms frame, mean over time removed; shape (frames, 80)."""
-    options = knf.FbankOptions()
-    options.frame_opts.samp_freq = SAMPLE_HZ
-    options.frame_opts.dither = 0.0
-    options.frame_opts.window_type = "hamming"
-    options.mel_opts.num_bins = MEL_BINS
-    bank = knf.OnlineFbank(options)
-    bank.accept_waveform(SAMPLE_HZ, (np.asarray(samples, np.float32) * INT16).tolist())
-    bank.input_finished()
-    frames = np.stack([bank.get_frame(index) for index in range(bank.num_frames_ready)])
-    return np.asarray(frames - frames.mean(axis=0), np.float32)

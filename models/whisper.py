@@ -122,8 +122,16 @@ def hub_speech_model(name: str) -> HubModel:
         WeightsMissing: It is neither; the message lists the names that are known.
     """
     if not is_hub_name(name):
+        # Slow to import, and only profiles with a model of the hub need it.
+        from faster_whisper.utils import _MODELS
+
         known, at, revision = name.partition("@")
-        name = f"{_known_name(known)}{at}{revision}"
+        if known not in _MODELS:
+            raise WeightsMissing(
+                f"there is no speech model {known!r}: name a folder (/..., ./..., ~/...), "
+                f"OWNER/NAME of the hub, or one of {', '.join(_MODELS)}"
+            )
+        name = f"{_MODELS[known]!s}{at}{revision}"
     required = tuple((file,) for file in FILES)
     return HubModel(
         name,
@@ -132,18 +140,6 @@ def hub_speech_model(name: str) -> HubModel:
         ("preprocessor_config.json",),
         form="a Whisper model for CTranslate2",
     )
-
-
-def _known_name(name: str) -> str:
-    # Slow to import, and only profiles with a model of the hub need it.
-    from faster_whisper.utils import _MODELS
-
-    if name not in _MODELS:
-        raise WeightsMissing(
-            f"there is no speech model {name!r}: name a folder (/..., ./..., ~/...), OWNER/NAME of "
-            f"the hub, or one of {', '.join(_MODELS)}"
-        )
-    return str(_MODELS[name])
 
 
 def whisper_folder(name: str, weights: Path) -> Path:
@@ -286,9 +282,16 @@ class WhisperRecognizer:
     def _decoded(self, audio: Samples, beams: int) -> tuple[list[Any], str]:
         model, windows = self._model
         windows.reset()
+        # The likeliest allowed language; None lets Whisper choose among all.
+        if len(self._allowed) < 2:
+            language = self._allowed[0] if self._allowed else None
+        else:
+            _, _, likely = self._model[0].detect_language(audio=audio, vad_filter=True)
+            allowed = [(chance, code) for code, chance in likely if code in self._allowed]
+            language = max(allowed)[1] if allowed else self._allowed[0]
         segments, info = model.transcribe(
             audio,
-            language=self._language(audio),
+            language=language,
             beam_size=beams,
             temperature=0.0,
             condition_on_previous_text=False,
@@ -315,14 +318,6 @@ class WhisperRecognizer:
             local_files_only=True,
         )
         return model, Windows(model)
-
-    def _language(self, audio: Samples) -> str | None:
-        """Return the likeliest allowed language; None lets Whisper choose among all."""
-        if len(self._allowed) < 2:
-            return self._allowed[0] if self._allowed else None
-        _, _, likely = self._model[0].detect_language(audio=audio, vad_filter=True)
-        allowed = [(chance, code) for code, chance in likely if code in self._allowed]
-        return max(allowed)[1] if allowed else self._allowed[0]
 
 
 def _words_of(segments: Sequence[Any]) -> list[Any]:
@@ -351,7 +346,14 @@ def find_loops(words: Sequence[Any], audio: Samples) -> list[range]:
     least = _LEAST_LOUDNESS**2 * np.quantile(power, 0.95)
     loops, at = list[range](), 0
     while at < len(words):
-        size, end = _repetition(texts, at)
+        best = (1, at)
+        for count in range(1, min(_LONGEST_REPEATED, (len(texts) - at) // REPEATED) + 1):
+            until = at + count
+            while until < len(texts) and texts[until] == texts[until - count]:
+                until += 1
+            if until - at >= REPEATED * count and until > best[1]:
+                best = (count, until)
+        size, end = best
         begins, spoken = range(at, end, size), list[bool]()
         for begin in begins:
             repetition = words[begin : min(begin + size, end)]
@@ -375,18 +377,6 @@ def find_loops(words: Sequence[Any], audio: Samples) -> list[range]:
         ][:1]
         at = max(end, at + 1)
     return loops
-
-
-def _repetition(texts: Sequence[str], at: int) -> tuple[int, int]:
-    """Return how many words are repeated from ``at`` on, and where that ends; ``at`` if none."""
-    best = (1, at)
-    for size in range(1, min(_LONGEST_REPEATED, (len(texts) - at) // REPEATED) + 1):
-        end = at + size
-        while end < len(texts) and texts[end] == texts[end - size]:
-            end += 1
-        if end - at >= REPEATED * size and end > best[1]:
-            best = (size, end)
-    return best
 
 
 def speech_of(

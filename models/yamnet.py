@@ -87,7 +87,13 @@ class YamnetClassifier:
     hop = HOP
 
     def __init__(self, folder: Path) -> None:
-        self.labels = _labels(folder / MODEL)
+        # The labels by number are packed behind the model in its file.
+        model = folder / MODEL
+        try:
+            with zipfile.ZipFile(model) as packed:
+                self.labels = tuple(packed.read(LABELS).decode().splitlines())
+        except (OSError, KeyError, zipfile.BadZipFile) as error:
+            raise WeightsMissing(f"{model} has no labels: {error}") from error
         self._interpreter = open_interpreter(folder / MODEL)
         self._input = self._interpreter.get_input_details()[0]["index"]
         self._output = self._interpreter.get_output_details()[0]["index"]
@@ -101,23 +107,11 @@ class YamnetClassifier:
         padded = np.pad(samples, (0, max(0, WINDOW - len(samples)))).astype(np.float32)
         last = len(padded) - WINDOW
         with self._lock:
-            return np.stack([self._score(padded[s : s + WINDOW]) for s in window_starts(last)])
+            # A window starts every half window, and at the last place.
+            starts = [*range(0, last, HOP), last]
+            return np.stack([self._score(padded[s : s + WINDOW]) for s in starts])
 
     def _score(self, window: Samples) -> NDArray[np.float32]:
         self._interpreter.set_tensor(self._input, window)
         self._interpreter.invoke()
         return np.asarray(self._interpreter.get_tensor(self._output)[0], np.float32)
-
-
-def window_starts(last: int) -> list[int]:
-    """Return where windows start: every half window, and at ``last``."""
-    return [*range(0, last, HOP), last]
-
-
-def _labels(model: Path) -> tuple[str, ...]:
-    """Return the labels by number, which are packed behind the model in its file."""
-    try:
-        with zipfile.ZipFile(model) as packed:
-            return tuple(packed.read(LABELS).decode().splitlines())
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise WeightsMissing(f"{model} has no labels: {error}") from error

@@ -47,36 +47,31 @@ class YoloxDetector:
             return []
         square, scale = letterbox(image, SIDE)
         (rows,) = self._session.run(None, {self._input: square})
-        scores, kind, boxes = self._decoded(np.asarray(rows)[0])
-        kept = [
-            np.flatnonzero(kind == one)[index]
-            for one in np.unique(kind)
-            for index in suppress_overlaps(boxes[kind == one], scores[kind == one], OVERLAP)
-        ]
-        kept.sort(key=lambda index: (-scores[index], index))
-        things = [self._thing(image, boxes[i] / scale, kind[i], scores[i]) for i in kept]
-        return [thing for thing in things if thing is not None]
-
-    def _decoded(self, rows: Rows) -> tuple[Rows, NDArray[np.int64], Rows]:
-        """Return scores (K,), labels (K,) and corners (K, 4) on the square of what scores enough.
-
-        A row (85,) is centre and log size in cells, objectness, and a score of each label.
-        """
+        # A row (85,) is centre and log size in cells, objectness, and a score of each label.
+        rows = np.asarray(rows)[0]
         sure = rows[:, 4:5] * rows[:, 5:]
         kind, scores = sure.argmax(axis=1), sure.max(axis=1)
         keep = np.flatnonzero(scores >= self.min_score)
         stride = self._strides[keep]
         centre = (rows[keep, :2] + self._corners[keep]) * stride
         half = np.exp(rows[keep, 2:4]) * stride / 2
-        return scores[keep], kind[keep], np.hstack([centre - half, centre + half])
-
-    def _thing(self, image: Image, box: Rows, kind: int, score: float) -> Thing | None:
+        scores, kind, boxes = scores[keep], kind[keep], np.hstack([centre - half, centre + half])
+        kept = [
+            np.flatnonzero(kind == one)[index]
+            for one in np.unique(kind)
+            for index in suppress_overlaps(boxes[kind == one], scores[kind == one], OVERLAP)
+        ]
+        kept.sort(key=lambda index: (-scores[index], index))
         height, width = image.shape[:2]
-        x0, y0 = (max(0, int(np.floor(value))) for value in box[:2])
-        x1, y1 = min(width, int(np.ceil(box[2]))), min(height, int(np.ceil(box[3])))
-        if x1 <= x0 or y1 <= y0:
-            return None
-        return Thing((x0, y0, x1, y1), self.labels[kind], min(1.0, float(score)))
+        things = []
+        for i in kept:
+            box = boxes[i] / scale
+            x0, y0 = (max(0, int(np.floor(value))) for value in box[:2])
+            x1, y1 = min(width, int(np.ceil(box[2]))), min(height, int(np.ceil(box[3])))
+            if x0 < x1 and y0 < y1:
+                score = min(1.0, float(scores[i]))
+                things.append(Thing((x0, y0, x1, y1), self.labels[kind[i]], score))
+        return things
 
 
 def letterbox(image: Image, side: int) -> tuple[Rows, float]:
@@ -101,10 +96,7 @@ def grid(side: int, strides: tuple[int, ...]) -> tuple[Rows, Rows]:
         rows, columns = np.divmod(np.arange((side // stride) ** 2), side // stride)
         corners.append(np.stack([columns, rows], axis=1))
         widths.append(np.full((len(rows), 1), stride))
-    return (
-        np.concatenate(corners).astype(np.float32),
-        np.concatenate(widths).astype(np.float32),
-    )
+    return (np.concatenate(corners).astype(np.float32), np.concatenate(widths).astype(np.float32))
 
 
 @cache

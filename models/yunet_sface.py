@@ -46,15 +46,6 @@ class YunetSfaceEngine:
         if not is_large_enough(image):
             return []
         bgr = np.ascontiguousarray(image[:, :, ::-1])
-        scores, boxes, points = self._detect(bgr)
-        found = [
-            make_face(image, boxes[index], scores[index], self._embed(bgr, points[index]))
-            for index in suppress_overlaps(boxes, scores, OVERLAP)
-        ]
-        return [face for face in found if face is not None]
-
-    def _detect(self, bgr: Image) -> tuple[Rows, Rows, Rows]:
-        """Return scores (N,), corners (N, 4) and five points (N, 5, 2) in pixels of the image."""
         height, width = bgr.shape[:2]
         scale = SIDE / max(height, width)
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -64,7 +55,12 @@ class YunetSfaceEngine:
         named = dict(zip(self._outputs, values, strict=True))
         levels = [self._level(named, stride) for stride in STRIDES]
         scores, boxes, points = (np.concatenate(parts) for parts in zip(*levels, strict=True))
-        return scores, boxes / scale, points / scale
+        boxes, points = boxes / scale, points / scale
+        found = [
+            make_face(image, boxes[index], scores[index], self._embed(bgr, points[index]))
+            for index in suppress_overlaps(boxes, scores, OVERLAP)
+        ]
+        return [face for face in found if face is not None]
 
     def _level(self, named: dict[str, Rows], stride: int) -> tuple[Rows, Rows, Rows]:
         """Decode one grid, whose centre offsets and log sizes are in units of the stride."""

@@ -75,11 +75,13 @@ class PersonLinks:
     def are_two(self, one: Iterable[CharacterRef], other: Iterable[CharacterRef]) -> bool:
         """Tell whether users said that a character of ``one`` is none of ``other``."""
         ours, theirs = list(one), list(other)
-        return any(self._are_two(a, b) for a in ours for b in theirs)
-
-    def _are_two(self, one: CharacterRef, other: CharacterRef) -> bool:
         pairs = ((self.differ, self.differ), (self.left, self.persons), (self.persons, self.left))
-        return any(a.get(one, set()) & b.get(other, set()) for a, b in pairs)
+        return any(
+            first.get(a, set()) & second.get(b, set())
+            for a in ours
+            for b in theirs
+            for first, second in pairs
+        )
 
     @cached_property
     def _characters_by_id(self) -> dict[str, set[CharacterRef]]:
@@ -106,22 +108,17 @@ def links_of(
                 number = numbers.get(video, {}).get(outcome.number)
                 if number is not None and not correction.undone:
                     character = CharacterRef(video=video, number=number)
-                    _apply(links, character, correction.kind, set(outcome.persons))
+                    ids, kind = set(outcome.persons), correction.kind
+                    persons = links.persons.setdefault(character, set())
+                    if kind is CorrectionKind.JOIN:
+                        persons |= ids
+                        links.left.setdefault(character, set()).difference_update(ids)
+                    elif kind is CorrectionKind.LEAVE:
+                        persons -= ids
+                        links.left.setdefault(character, set()).update(ids)
+                    elif kind is CorrectionKind.DIFFER:
+                        links.differ.setdefault(character, set()).update(ids)
     return links
-
-
-def _apply(
-    links: PersonLinks, character: CharacterRef, kind: CorrectionKind, ids: set[str]
-) -> None:
-    persons, left = links.persons.setdefault(character, set()), links.left
-    if kind is CorrectionKind.JOIN:
-        persons |= ids
-        left.setdefault(character, set()).difference_update(ids)
-    elif kind is CorrectionKind.LEAVE:
-        persons -= ids
-        left.setdefault(character, set()).update(ids)
-    elif kind is CorrectionKind.DIFFER:
-        links.differ.setdefault(character, set()).update(ids)
 
 
 def person_links(session: Session) -> PersonLinks:
@@ -237,7 +234,8 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
         if not to_name and has_name(first[1], new_name):
             raise InputError(already_named(change.name(one), new_name))
         act = uuid4().hex
-        done = [rename_character(session, *found, new_name, act) for found in (first, *to_name)]
+        named = (first, *to_name)
+        done = [rename_character(session, its, who, new_name, act) for its, who in named]
         return done[0]
 
 
@@ -304,7 +302,14 @@ class _Change:
         ours, theirs = self.links.person_of(one), self.links.person_of(other)
         if ours == theirs:
             raise InputError(f"{self.describe(one, other)} are one already")
-        self._require_none_apart(ours, theirs, (one, other))
+        for ref in sorted(ours, key=_order):
+            for apart in sorted(theirs, key=_order):
+                # The pair that the user names is left out: they say now that it is one.
+                if (ref, apart) != (one, other) and self.links.are_two([ref], [apart]):
+                    raise InputError(
+                        f"{self.describe(ref, apart)} were said to be two people: undo that first "
+                        f"(homer people history {ref.video})"
+                    )
         everybody = sorted(ours | theirs, key=_order)
         ids = (one for ref in max(ours, theirs, key=len) for one in self.links.persons.get(ref, ()))
         person = min(ids, default=uuid4().hex)
@@ -327,24 +332,6 @@ class _Change:
         if why:
             return marked(f"Joined {self.name(ref)} with {_elsewhere(other)}, as {why}")
         return marked(f"Joined {self.name(ref)} with {_elsewhere(other)}")
-
-    def _require_none_apart(
-        self, ours: Persons, theirs: Persons, named: Sequence[CharacterRef]
-    ) -> None:
-        """Check that nobody said that two of these are different people.
-
-        The pair that the user names is left out: they say now that it is one.
-
-        Raises:
-            InputError: somebody did.
-        """
-        for one in sorted(ours, key=_order):
-            for other in sorted(theirs, key=_order):
-                if (one, other) != tuple(named) and self.links.are_two([one], [other]):
-                    raise InputError(
-                        f"{self.describe(one, other)} were said to be two people: undo that first "
-                        f"(homer people history {one.video})"
-                    )
 
     def record(
         self, kind: CorrectionKind, told: dict[CharacterRef, str], ids: Iterable[str], act: str

@@ -8,14 +8,15 @@ change is valid from the clip at which it was learned.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from sqlalchemy.orm import Session
 
-from domain.media import IdentityKind
+from domain.media import Group, IdentityKind, Percept
 from domain.people import TAG, Character, Identity, IdentityStatement, escape_tags
+from domain.time import TimeSpan, merge_close_spans
 from people.identities import Recognised
 from store.queries import characters as stored
 
@@ -235,3 +236,54 @@ def identities_of_tags(people: ClipPeople, tags: Iterable[str]) -> list[Identity
     """Return the identities of the clip that these tags stand for, without repeats."""
     identities = [identity for tag in tags for identity in people.members(tag)]
     return list({identity.id: identity for identity in identities}.values())
+
+
+# Finds evidence within one clip that a face and a voice are one person; pure.
+
+
+VISIBLE_GAP_MS = 1_000
+"""A face seen twice within this time counts as visible in between."""
+
+MIN_SPEECH_MS = 1_000
+"""Shorter speech with one face in view is no evidence."""
+
+
+def visible_spans(group: Group) -> list[TimeSpan]:
+    """Return the spans in which a group is visible (or audible), in order."""
+    return merge_close_spans((sighting.span for sighting in group.sightings), VISIBLE_GAP_MS)
+
+
+def spans_alone(groups: Sequence[Group]) -> dict[int, list[TimeSpan]]:
+    """Return the spans in which each group is the only one visible, by the group's number."""
+    visible_by_group = {group.number: visible_spans(group) for group in groups}
+    alone = {}
+    for number, spans in visible_by_group.items():
+        left = list(spans)
+        for cut in (s for n, others in visible_by_group.items() if n != number for s in others):
+            left = [piece for span in left for piece in _subtract_one(span, cut)]
+        alone[number] = left
+    return alone
+
+
+def _subtract_one(span: TimeSpan, cut: TimeSpan) -> list[TimeSpan]:
+    if cut.end_ms < span.start_ms or cut.start_ms > span.end_ms:
+        return [span]
+    edges = [(span.start_ms, cut.start_ms), (cut.end_ms, span.end_ms)]
+    return [TimeSpan.of(start, end) for start, end in edges if end > start]
+
+
+def speaking_alone(percept: Percept) -> list[tuple[int, int, float]]:
+    """Return (face, voice, seconds): how long a voice is heard with only that face visible.
+
+    Faces and voices are given by the numbers of their groups.
+
+    Overlapping speech counts for no voice.
+    """
+    faces, voices = spans_alone(percept.faces), spans_alone(percept.voices)
+    pairs = []
+    for face, face_spans in sorted(faces.items()):
+        for voice, voice_spans in sorted(voices.items()):
+            shared = sum(a.overlap_ms(b) for a in face_spans for b in voice_spans)
+            if shared >= MIN_SPEECH_MS:
+                pairs.append((face, voice, shared / 1000))
+    return pairs

@@ -76,7 +76,24 @@ def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
         NotFound: nobody goes by it.
         Ambiguous: several do.
     """
-    candidates = (_by_number(people, wanted), _by_tag(people, wanted), _by_name(people, wanted))
+    name = " ".join(wanted.split()).casefold()
+    match = PERSON_TAG.fullmatch(wanted.strip().lower())
+    if match is None:
+        by_tag = []
+    elif match[1] == "character":
+        by_tag = _by_number(people, match[2])
+    else:
+        tag = f"<{match[1]}_{int(match[2])}>"
+        by_tag = [person for person in people.characters if tag in person.tags]
+    candidates = (
+        _by_number(people, wanted),
+        by_tag,
+        [
+            person
+            for person in people.characters
+            if name in {n.text.casefold() for n in person.names}
+        ],
+    )
     matches = next((people_found for people_found in candidates if people_found), [])
     if len(matches) > 1:
         named = ", ".join(describe_person(person) for person in matches)
@@ -96,23 +113,6 @@ def _by_number(people: VideoPeople, wanted: str) -> list[CharacterAt]:
     number = int(wanted)
     exact = [person for person in people.characters if person.character.number == number]
     return exact or [person for person in people.characters if number in person.numbers]
-
-
-def _by_tag(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    match = PERSON_TAG.fullmatch(wanted.strip().lower())
-    if match is None:
-        return []
-    if match[1] == "character":
-        return _by_number(people, match[2])
-    tag = f"<{match[1]}_{int(match[2])}>"
-    return [person for person in people.characters if tag in person.tags]
-
-
-def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    name = " ".join(wanted.split()).casefold()
-    return [
-        person for person in people.characters if name in {n.text.casefold() for n in person.names}
-    ]
 
 
 def describe_person(person: CharacterAt) -> str:
@@ -297,32 +297,38 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
     with store.begin() as session:
         stored.lock_corrections(session)
         found = find_video(session, video)
-        correction = _find_correction(stored.corrections_of(session, found.id), found, number)
+        corrections = stored.corrections_of(session, found.id)
+        if number is None:
+            active = [one for one in corrections if not one.undone]
+            if not active:
+                raise NotFound(f"no correction of {found.title} is in force: nothing to undo")
+            correction = active[-1]
+        else:
+            asked = next((each for each in corrections if each.number == number), None)
+            if asked is None:
+                raise NotFound(
+                    f"there is no correction {number}: `homer people history {found.id}`"
+                )
+            if asked.undone:
+                raise InputError(f"correction {number} ({asked.told}) is undone already")
+            correction = asked
         act = correction.act
         for one in stored.corrections_of_act(session, act) if act else [correction]:
-            if not one.undone:
-                _undo_one(session, one)
+            if one.undone:
+                continue
+            mine = stored.corrections_of(session, one.video)
+            later = [c for c in mine if not c.undone and _depends_on(c, one)]
+            if later:
+                latest = later[-1]
+                raise InputError(
+                    f"correction {latest.number} ({latest.told}) builds on correction "
+                    f"{one.number}: undo that first: homer people undo {one.video} {latest.number}"
+                )
+            undone = one.model_copy(update={"undone": True})
+            stored.change_correction(session, one.video, undone)
+            place_people(session, one.video)
+            record_deed(session, Deed.CHANGED_PEOPLE, f"{one.video} correction {one.number}")
         return correction.model_copy(update={"undone": True})
-
-
-def _undo_one(session: Session, correction: Correction) -> None:
-    """Undo a correction in its video.
-
-    Raises:
-        InputError: a later one depends on it.
-    """
-    video_id = correction.video
-    corrections = stored.corrections_of(session, video_id)
-    later = [c for c in corrections if not c.undone and _depends_on(c, correction)]
-    if later:
-        latest = later[-1]
-        raise InputError(
-            f"correction {latest.number} ({latest.told}) builds on correction "
-            f"{correction.number}: undo that first: homer people undo {video_id} {latest.number}"
-        )
-    stored.change_correction(session, video_id, correction.model_copy(update={"undone": True}))
-    place_people(session, video_id)
-    record_deed(session, Deed.CHANGED_PEOPLE, f"{video_id} correction {correction.number}")
 
 
 def history(store: Store, video: str) -> list[Correction]:
@@ -373,22 +379,6 @@ def _names_from_users(*people: CharacterAt) -> tuple[str, ...]:
     """Return the names that users gave, in order."""
     names = (name for person in people for name in person.names)
     return tuple(name.text for name in names if name.source == USER_SOURCE)
-
-
-def _find_correction(
-    corrections: Sequence[Correction], video: Video, number: int | None
-) -> Correction:
-    active = [correction for correction in corrections if not correction.undone]
-    if number is None:
-        if not active:
-            raise NotFound(f"no correction of {video.title} is in force: nothing to undo")
-        return active[-1]
-    correction = next((each for each in corrections if each.number == number), None)
-    if correction is None:
-        raise NotFound(f"there is no correction {number}: `homer people history {video.id}`")
-    if correction.undone:
-        raise InputError(f"correction {number} ({correction.told}) is undone already")
-    return correction
 
 
 def _depends_on(later: Correction, earlier: Correction) -> bool:

@@ -20,8 +20,15 @@ from sqlalchemy.orm import Session
 from domain.media import Clip
 from domain.people import Identity, IdentityStatement
 from domain.time import TimeSpan, merge_close_spans
-from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, MODEL_SUPPORT, ClipPeople, NameClaim
-from people.face_voice_evidence import MIN_SPEECH_MS, VISIBLE_GAP_MS
+from people.characters import (
+    ACCEPT_SHARE,
+    ACCEPT_SUPPORT,
+    MIN_SPEECH_MS,
+    MODEL_SUPPORT,
+    VISIBLE_GAP_MS,
+    ClipPeople,
+    NameClaim,
+)
 from perception.decode import intersect_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
@@ -78,7 +85,14 @@ def _statement_by_name(
     voices = [character for character in named if not character.character.faces]
     if len(faces) != 1 or len(voices) != 1:
         return None
-    by_model = any(_is_named_by_model_only(name, character) for character in (faces[0], voices[0]))
+    by_model = any(
+        all(
+            known_name.source == "model"
+            for known_name in character.names
+            if same_name(name, known_name.text)
+        )
+        for character in (faces[0], voices[0])
+    )
     return IdentityStatement(
         face=faces[0].character.faces[0],
         voice=voices[0].character.voices[0],
@@ -86,15 +100,6 @@ def _statement_by_name(
         support=MODEL_SUPPORT if by_model else ACCEPT_SUPPORT,
         reason=f'{SAME_NAME_REASON} "{name}"',
         by_model=by_model,
-    )
-
-
-def _is_named_by_model_only(name: str, character: CharacterAt) -> bool:
-    """Tell whether only a language model gave a character this name."""
-    return all(
-        known_name.source == "model"
-        for known_name in character.names
-        if same_name(name, known_name.text)
     )
 
 
@@ -147,7 +152,13 @@ def _statement_of_voice(
     if len(clips) < MIN_CLIPS:
         return None
     spans = merge_close_spans((_span(sighting) for sighting in voice_sightings), 0)
-    faces = _spans_by_face(face_sightings)
+    by_face: dict[int, list[TimeSpan]] = {}
+    for sighting in face_sightings:
+        by_face.setdefault(sighting.number, []).append(_span(sighting))
+    faces = {
+        face: merge_close_spans(face_spans, VISIBLE_GAP_MS)
+        for face, face_spans in sorted(by_face.items())
+    }
     best = match_face(spans, faces)
     if best is None:
         return None
@@ -169,16 +180,6 @@ def _statement_of_voice(
 
 def _span(sighting: SightingAt) -> TimeSpan:
     return TimeSpan.of(sighting.start_ms, sighting.end_ms)
-
-
-def _spans_by_face(sightings: Iterable[SightingAt]) -> FaceSpans:
-    spans: dict[int, list[TimeSpan]] = {}
-    for sighting in sightings:
-        spans.setdefault(sighting.number, []).append(_span(sighting))
-    return {
-        face: merge_close_spans(face_spans, VISIBLE_GAP_MS)
-        for face, face_spans in sorted(spans.items())
-    }
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ rows get new vectors. Only a file that the user keeps can undo it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from people.placing import place_people
 from perception.source import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
+from store.home import remove_recap_files
 from store.queries import forget as stored
 from store.queries.alerts import list_alerts, remove_alert
 from store.queries.audit import erased_since, record_deed, transaction_time
@@ -46,7 +47,6 @@ from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video, lock_video_for_delete
-from store.recap_files import remove_recap_files
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
 
 FORGOTTEN_SUMMARY = marked("About somebody who was forgotten")
@@ -136,6 +136,22 @@ def forget(
     )
 
 
+def outcomes_without(
+    correction: Correction, numbers: Collection[int], tags: Collection[str]
+) -> tuple[CorrectedCharacter, ...]:
+    """Return a correction's outcomes but for characters of these numbers, without these tags."""
+    return tuple(
+        one.model_copy(
+            update={
+                name: tuple(tag for tag in getattr(one, name) if tag not in tags)
+                for name in ("members", "nameless", "others")
+            }
+        )
+        for one in correction.outcomes
+        if one.number not in numbers
+    )
+
+
 def restore_forgotten(store: Store, video: str, path: Path) -> int:
     """Undo a `forget` with its undo file; return how many rows were restored.
 
@@ -189,7 +205,17 @@ class _Forgetting:
         self._corrections = corrections_of(session, self._video)
         self._eraser = NameEraser(
             {*self._tags, *(f"<character_{number}>" for number in self._numbers)},
-            [*_names_of(character), *self._names_from_users()],
+            [
+                *_names_of(character),
+                # Every name that users gave the person.
+                *(
+                    name
+                    for correction in self._corrections
+                    for outcome in correction.outcomes
+                    if outcome.number in self._numbers
+                    for name in outcome.names
+                ),
+            ],
             [
                 name
                 for other in people.characters
@@ -202,13 +228,6 @@ class _Forgetting:
         self.rewritten = self.alerts = 0
         self._people_by_clip: dict[int, ClipPeople] = {}
 
-    def _names_from_users(self) -> Iterator[str]:
-        """Yield every name that users gave the person."""
-        for correction in self._corrections:
-            for outcome in correction.outcomes:
-                if outcome.number in self._numbers:
-                    yield from outcome.names
-
     def run(self) -> list[str]:
         """Forget the person; return the SHA-256 of blobs that are no longer used."""
         require_encoder(self._session, self._vectors.name)
@@ -217,7 +236,14 @@ class _Forgetting:
         # What was built may speak of the person anywhere; it can be built again without them.
         delete_builds(self._session, self._video)
         unused_blobs = stored.erase_traces(self._session, self.traces)
-        self._remove_alerts()
+        # Remove the alerts that name the person; the undo file does not have them.
+        for alert in list_alerts(self._session):
+            told = [alert.name, alert.question]
+            if alert.kind is AlertKind.PERSON:  # Users write names in small letters.
+                told.append(alert.question.title())
+            if any(map(self.is_named_in, told)):
+                remove_alert(self._session, alert.id)
+                self.alerts += 1
         # Remove the saved searches that name the person; the undo file does not have them.
         for name, query in list_searches(self._session):
             texts = [name, str(query.get("words", "")), str(query.get("person", ""))]
@@ -226,18 +252,18 @@ class _Forgetting:
                 delete_search(self._session, name)
         # Remove the person from all corrections; those about others stay.
         for correction in self._corrections:
-            outcomes = [
-                self._outcome_without(o)
-                for o in correction.outcomes
-                if o.number not in self._numbers
-            ]
+            outcomes = outcomes_without(correction, self._numbers, self._tags)
             # An APART outcome about the forgotten person only has no tags left.
-            remaining = [
+            remaining = tuple(
                 o for o in outcomes if o.others or correction.kind is not CorrectionKind.APART
-            ]
-            change_correction(
-                self._session, self._video, self._correction_without(correction, remaining)
             )
+            # It is undone, but numbered, where nothing is left.
+            numbers = tuple(sorted(set(correction.numbers) - self._numbers))
+            update = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": (), "undone": True}
+            if remaining:
+                summary = self._eraser.erase(correction.told)
+                update = {"told": summary, "numbers": numbers, "outcomes": remaining}
+            change_correction(self._session, self._video, correction.model_copy(update=update))
         place_people(self._session, self._video)
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
         changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
@@ -246,40 +272,17 @@ class _Forgetting:
             if values != dict(row.texts):
                 clips |= self._rewrite_row(row, values)
         for clip in sorted(clips):
-            self._update_clip_vector(clip)
+            # A clip's vector is the mean direction of its memories' vectors.
+            vectors = stored.memory_vectors(self._session, self._video, clip)
+            named = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
+            condition = stored.row_condition(named)
+            self.undo_rows += stored.copy_table_rows(self._session, ClipRow, condition)
+            stored.update_row(self._session, named, {"embedding": mean_direction(vectors)})
         return unused_blobs
 
     def is_named_in(self, text: str) -> bool:
         """Tell whether a text names the person."""
         return self._eraser.erase(text) != text
-
-    def _remove_alerts(self) -> None:
-        """Remove the alerts that name the person; the undo file does not have them."""
-        for alert in list_alerts(self._session):
-            texts = [alert.name, alert.question]
-            if alert.kind is AlertKind.PERSON:  # Users write names in small letters.
-                texts.append(alert.question.title())
-            if any(map(self.is_named_in, texts)):
-                remove_alert(self._session, alert.id)
-                self.alerts += 1
-
-    def _outcome_without(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
-        """Return an outcome without the person's tags."""
-        update = {
-            name: tuple(tag for tag in getattr(outcome, name) if tag not in self._tags)
-            for name in ("members", "nameless", "others")
-        }
-        return outcome.model_copy(update=update)
-
-    def _correction_without(self, correction: Correction, outcomes: list[Any]) -> Correction:
-        """Return a correction without the person; undone, but numbered, where nothing is left."""
-        numbers = tuple(sorted(set(correction.numbers) - self._numbers))
-        if not outcomes:
-            empty = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": (), "undone": True}
-            return correction.model_copy(update=empty)
-        summary = self._eraser.erase(correction.told)
-        update = {"told": summary, "numbers": numbers, "outcomes": tuple(outcomes)}
-        return correction.model_copy(update=update)
 
     def _rewrite_row(self, row: NamedRow, values: Mapping[str, Any]) -> set[int]:
         """Rewrite a row and its vector; return the clips whose vectors depend on it."""
@@ -321,14 +324,6 @@ class _Forgetting:
                 characters=tuple(row.character for row in characters)
             )
         return self._people_by_clip[clip]
-
-    def _update_clip_vector(self, clip: int) -> None:
-        """Recompute a clip's vector as the mean direction of its memories' vectors."""
-        vectors = stored.memory_vectors(self._session, self._video, clip)
-        row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
-        self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))
-        made = {"embedding": mean_direction(vectors)}
-        stored.update_row(self._session, row, made)
 
 
 def _names_of(character: CharacterAt) -> list[str]:

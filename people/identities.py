@@ -43,12 +43,11 @@ def group_vector(group: Group) -> Matrix:
 
 def co_occur(first: Group, second: Group) -> bool:
     """Tell whether two groups are visible (or audible) at the same time, if only for an instant."""
-    return any(_overlaps(a, b) for a in first.sightings for b in second.sightings)
-
-
-def _overlaps(a: Sighting, b: Sighting) -> bool:
-    same_instant = a.span.start_ms == b.span.start_ms
-    return same_instant or a.span.overlap_ms(b.span) > 0
+    return any(
+        a.span.start_ms == b.span.start_ms or a.span.overlap_ms(b.span) > 0
+        for a in first.sightings
+        for b in second.sightings
+    )
 
 
 def match_identities(
@@ -67,7 +66,16 @@ def match_identities(
         visible at the same time never share an identity.
     """
     assigned: list[int | None] = [None] * len(groups)
-    for _, group, identity in _candidate_pairs(groups, centres, threshold):
+    if not groups or not centres:
+        pairs = []
+    else:
+        vectors = np.stack([group_vector(group) for group in groups])
+        scores = vectors @ np.asarray(centres, dtype=np.float64).T
+        above_threshold = np.argwhere(scores >= threshold)
+        # Rounded, so that the last bits of a matrix product do not order equal scores.
+        scored = [(round(float(scores[g, i]), 9), int(g), int(i)) for g, i in above_threshold]
+        pairs = sorted(scored, key=lambda pair: (-pair[0], pair[1], pair[2]))
+    for _, group, identity in pairs:
         same_identity = [
             index
             for index, assigned_identity in enumerate(assigned)
@@ -78,19 +86,6 @@ def match_identities(
         ):
             assigned[group] = identity
     return assigned
-
-
-def _candidate_pairs(
-    groups: Sequence[Group], centres: Sequence[Sequence[float]], threshold: float
-) -> list[tuple[float, int, int]]:
-    if not groups or not centres:
-        return []
-    vectors = np.stack([group_vector(group) for group in groups])
-    scores = vectors @ np.asarray(centres, dtype=np.float64).T
-    above_threshold = np.argwhere(scores >= threshold)
-    # Rounded, so that the last bits of a matrix product do not order equal scores.
-    pairs = [(round(float(scores[g, i]), 9), int(g), int(i)) for g, i in above_threshold]
-    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
 
 
 def choose_exemplars(
@@ -193,11 +188,27 @@ def recognise(
     clip = percept.clip.index
     identities: dict[GroupKey, Identity] = {}
     new: list[Identity] = []
-    for groups in (percept.faces, percept.voices):
-        by_group, added = _recognise_kind(session, video_id, clip, groups, matching)
-        identities |= by_group
+    for groups in filter(None, (percept.faces, percept.voices)):
+        kind = groups[0].kind
+        candidates = stored.known_identities(session, video_id, kind)
+        matches = match_identities(
+            groups, [candidate.centre for candidate in candidates], matching[kind].threshold
+        )
+        added = stored.add_identities(session, video_id, kind, matches.count(None), clip)
+        unused = iter(added)
+        identities |= {
+            (kind, group.number): next(unused) if pick is None else candidates[pick].identity
+            for group, pick in zip(groups, matches, strict=True)
+        }
         new += added
-    speakers, fresh_speakers = _recognise_speakers(session, video_id, percept)
+    named = (one.speaker for one in percept.utterances if one.speaker and is_person(one.speaker))
+    speakers, fresh_speakers = dict[str, Identity](), list[tuple[str, Identity]]()
+    if names := list(dict.fromkeys(named)):
+        known = stored.named_voices(session, video_id, names)
+        unknown = [name for name in names if name not in known]
+        added = stored.add_identities(session, video_id, IdentityKind.VOICE, len(unknown), clip)
+        fresh_speakers = list(zip(unknown, added, strict=True))
+        speakers = {**known, **dict(fresh_speakers)}
     earlier = [
         identity.id
         for identity in [*identities.values(), *speakers.values()]
@@ -230,52 +241,10 @@ def _sighted(kind: IdentityKind, seen: Sighting) -> stored.Sighted:
     return (kind, seen.span.start_ms, seen.span.end_ms, place)
 
 
-def _recognise_kind(
-    session: Session,
-    video_id: str,
-    clip: int,
-    groups: Sequence[Group],
-    matching: Mapping[IdentityKind, MatchingSettings],
-) -> tuple[dict[GroupKey, Identity], list[Identity]]:
-    if not groups:
-        return {}, []
-    kind = groups[0].kind
-    candidates = stored.known_identities(session, video_id, kind)
-    matches = match_identities(
-        groups, [candidate.centre for candidate in candidates], matching[kind].threshold
-    )
-    added = stored.add_identities(session, video_id, kind, matches.count(None), clip)
-    unused = iter(added)
-    by_group = {
-        (kind, group.number): next(unused) if pick is None else candidates[pick].identity
-        for group, pick in zip(groups, matches, strict=True)
-    }
-    return by_group, added
-
-
 def is_person(speaker: str) -> bool:
     """Tell whether a speaker's label stands for one person and not for a crowd or a noise."""
     label = speaker.strip().rstrip(":：").strip().lower()
     return any(letter.isalpha() for letter in label) and label not in GROUP_LABELS
-
-
-def _recognise_speakers(
-    session: Session, video_id: str, percept: Percept
-) -> tuple[dict[str, Identity], list[tuple[str, Identity]]]:
-    speakers = [
-        utterance.speaker
-        for utterance in percept.utterances
-        if utterance.speaker and is_person(utterance.speaker)
-    ]
-    names = list(dict.fromkeys(speakers))
-    if not names:
-        return {}, []
-    voices = stored.named_voices(session, video_id, names)
-    unknown = [name for name in names if name not in voices]
-    clip = percept.clip.index
-    added = stored.add_identities(session, video_id, IdentityKind.VOICE, len(unknown), clip)
-    new_speakers = list(zip(unknown, added, strict=True))
-    return voices | dict(new_speakers), new_speakers
 
 
 def update_exemplars(
@@ -293,32 +262,22 @@ def update_exemplars(
         new_sightings.setdefault(recognised.groups[key], []).extend(pairs)
     exemplars = stored.exemplars_of(session, [identity.id for identity in new_sightings])
     for identity, sightings in new_sightings.items():
-        _update_exemplars(
-            session, identity, exemplars[identity.id], sightings, matching[identity.kind]
-        )
-
-
-def _update_exemplars(
-    session: Session,
-    identity: Identity,
-    exemplars: Sequence[stored.StoredExemplar],
-    new_sightings: Sequence[tuple[int, Sighting]],
-    matching: MatchingSettings,
-) -> None:
-    qualities = [item.quality for item in exemplars] + [item.quality for _, item in new_sightings]
-    vectors = [item.vector for item in exemplars] + [item.vector for _, item in new_sightings]
-    chosen = set(choose_exemplars(qualities, vectors, matching.max_exemplars, matching.threshold))
-    remove = [exemplar.id for index, exemplar in enumerate(exemplars) if index not in chosen]
-    additions = [
-        new_sightings[index - len(exemplars)] for index in sorted(chosen) if index >= len(exemplars)
-    ]
-    add = [
-        {
-            "identity_id": identity.id,
-            "sighting_id": sighting_id,
-            "quality": sighting.quality,
-            "vector": list(sighting.vector),
-        }
-        for sighting_id, sighting in additions
-    ]
-    stored.change_exemplars(session, remove, add)
+        known = exemplars[identity.id]
+        how = matching[identity.kind]
+        qualities = [item.quality for item in known] + [item.quality for _, item in sightings]
+        vectors = [item.vector for item in known] + [item.vector for _, item in sightings]
+        chosen = set(choose_exemplars(qualities, vectors, how.max_exemplars, how.threshold))
+        remove = [exemplar.id for index, exemplar in enumerate(known) if index not in chosen]
+        additions = [
+            sightings[index - len(known)] for index in sorted(chosen) if index >= len(known)
+        ]
+        add = [
+            {
+                "identity_id": identity.id,
+                "sighting_id": sighting_id,
+                "quality": sighting.quality,
+                "vector": list(sighting.vector),
+            }
+            for sighting_id, sighting in additions
+        ]
+        stored.change_exemplars(session, remove, add)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -15,12 +15,12 @@ from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import CharacterRef, Correction, LikelySame, PersonOfVideo
 from models.specs import same_face, same_voice
-from people.across_videos import PersonLinks, join, person_links
+from people.across_videos import join, person_links
 from people.corrections import LAST_CLIP
 from people.identities import normalise_rows
 from store.database import Store
-from store.queries.characters import CharacterAt, characters_in_view
-from store.queries.identities import Centre, centres_of
+from store.queries.characters import characters_in_view
+from store.queries.identities import centres_of
 from store.queries.people_in_view import PORTS, models_of_videos, nearest_identities
 
 # Finds pairs of characters whose exemplars are alike enough to be one person; pure.
@@ -131,31 +131,24 @@ def mutual_best(
             pair.other.number,
         ),
     )
-    return [
-        pair.model_copy(update={"sure": _is_sure(pair, ours, theirs, thresholds)}) for pair in pairs
-    ]
+    told = list[LikelyRefs]()
+    for pair in pairs:
+        # It is sure where it is far above the threshold, and alike in all that both have.
+        one, other = ours[pair.one], theirs[pair.other]
+        both = [kind for kind in thresholds if kind in one and kind in other]
+        alike = all(
+            float(one[kind] @ other[kind]) >= thresholds[kind]
+            for kind in both
+            if len(one[kind]) == len(other[kind])
+        )
+        sure = alike and pair.cosine >= sure_cosine(thresholds[pair.kind])
+        told.append(pair.model_copy(update={"sure": sure}))
+    return told
 
 
 def sure_cosine(threshold: float) -> float:
     """Return the cosine from which a pair is sure: halfway between the threshold and 1."""
     return (1 + threshold) / 2
-
-
-def _is_sure(
-    pair: LikelyRefs,
-    ours: Mapping[CharacterRef, Looks],
-    theirs: Mapping[CharacterRef, Looks],
-    thresholds: Mapping[IdentityKind, float],
-) -> bool:
-    """Tell whether a pair is far above the threshold, and alike in all that both have."""
-    one, other = ours[pair.one], theirs[pair.other]
-    both = [kind for kind in thresholds if _same_size(one.get(kind), other.get(kind))]
-    alike = all(float(one[kind] @ other[kind]) >= thresholds[kind] for kind in both)
-    return alike and pair.cosine >= sure_cosine(thresholds[pair.kind])
-
-
-def _same_size(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> bool:
-    return one is not None and other is not None and len(one) == len(other)
 
 
 def _across(
@@ -220,7 +213,18 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelyRefs]:
     ours = _looks_in(session, [video])
     most = sorted(ours, key=lambda ref: -ours[ref][1])[:MOST_COMPARED]
     looks = {ref: ours[ref][0] for ref in most}
-    near = _videos_near(session, video, looks, models)
+    # The other videos with a face or voice that is as alike as one person's.
+    videos = set[str]()
+    for kind, threshold in thresholds_of(models).items():
+        groups: dict[int, list[NDArray[np.float32]]] = {}
+        for vector in (look[kind] for look in looks.values() if kind in look):
+            groups.setdefault(len(vector), []).append(vector)
+        for vectors in [np.stack(group) for group in groups.values()]:
+            alike = nearest_identities(
+                session, kind, vectors, video, models.get(PORTS[kind]), NEAREST, threshold
+            )
+            videos |= {identity.video for identity in alike}
+    near = sorted(videos)
     # The looks of the characters of these videos that the same models made.
     others = models_of_videos(session, near)
     theirs = {
@@ -233,7 +237,9 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelyRefs]:
     }
     found = mutual_best(looks, theirs, thresholds_of(models))
     links = person_links(session)
-    return [pair for pair in found if _is_open(links, pair)]
+    # Of those that nobody has decided on yet.
+    persons = ((pair, links.person_of(pair.one), links.person_of(pair.other)) for pair in found)
+    return [pair for pair, a, b in persons if a != b and not links.are_two(a, b)]
 
 
 def join_sure(store: Store, video: str) -> list[Correction]:
@@ -265,33 +271,6 @@ def accept(store: Store, pair: LikelyRefs | LikelySame[PersonOfVideo]) -> Correc
     return join(store, one.video, str(one.number), other.video, str(other.number), why)
 
 
-def _is_open(links: PersonLinks, pair: LikelyRefs) -> bool:
-    ours, theirs = links.person_of(pair.one), links.person_of(pair.other)
-    return ours != theirs and not links.are_two(ours, theirs)
-
-
-def _videos_near(
-    session: Session, video: str, looks: Mapping[CharacterRef, Looks], models: Mapping[str, str]
-) -> list[str]:
-    """Return the other videos with a face or voice that is as alike as one person's."""
-    found = set[str]()
-    for kind, threshold in thresholds_of(models).items():
-        for vectors in _by_size(look[kind] for look in looks.values() if kind in look):
-            near = nearest_identities(
-                session, kind, vectors, video, models.get(PORTS[kind]), NEAREST, threshold
-            )
-            found |= {identity.video for identity in near}
-    return sorted(found)
-
-
-def _by_size(vectors: Iterable[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-    """Stack vectors of equal length."""
-    groups: dict[int, list[NDArray[np.float32]]] = {}
-    for vector in vectors:
-        groups.setdefault(len(vector), []).append(vector)
-    return [np.stack(group) for group in groups.values()]
-
-
 def _looks_in(session: Session, videos: Sequence[str]) -> dict[CharacterRef, tuple[Looks, int]]:
     """Return the looks of every character of these videos, and how many exemplars they rest on."""
     scopes = [Scope(video=video, last_clip=LAST_CLIP) for video in videos]
@@ -299,17 +278,17 @@ def _looks_in(session: Session, videos: Sequence[str]) -> dict[CharacterRef, tup
     rows = [row for characters in people.values() for one in characters for row in one.members]
     centres = centres_of(session, rows)
     return {
-        CharacterRef(video=video, number=one.character.number): _look(one, centres)
+        CharacterRef(video=video, number=one.character.number): _look(
+            [centres[row] for row in one.members if row in centres]
+        )
         for video, characters in people.items()
         for one in characters
     }
 
 
-def _look(character: CharacterAt, centres: Mapping[int, Centre]) -> tuple[Looks, int]:
-    known = [centres[row] for row in character.members if row in centres]
+def _look(known: Sequence[tuple[IdentityKind, int, NDArray[np.float32]]]) -> tuple[Looks, int]:
     by_kind: dict[IdentityKind, list[NDArray[np.float32]]] = {}
-    for centre in known:
-        vector = centre.exemplars * centre.vector
-        by_kind.setdefault(IdentityKind(centre.kind), []).append(vector)
+    for kind, _, vector in known:
+        by_kind.setdefault(kind, []).append(vector)
     looks = {kind: mean_look(vectors) for kind, vectors in by_kind.items()}
-    return looks, sum(centre.exemplars for centre in known)
+    return looks, sum(exemplars for _, exemplars, _ in known)

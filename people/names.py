@@ -14,19 +14,11 @@ from functools import cached_property
 from typing import Any
 
 from domain.media import Percept, ScreenText, Utterance
-from domain.memories import (
-    Memory,
-    MemoryDraft,
-    MemoryKind,
-    MemorySource,
-    Segment,
-    with_attribution,
-)
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, Segment, with_attribution
 from domain.people import TAG
 from domain.word_lists import load_words
 from domain.wording import split_sentences
-from people.characters import ClipPeople
-from people.face_voice_evidence import visible_spans
+from people.characters import ClipPeople, visible_spans
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"
 _NAME = rf"((?:Dr\. |Dr )?{_WORD}(?: [A-Z]\.)?(?: {_WORD}){{0,2}})"
@@ -104,13 +96,10 @@ def find_name_plates(percept: Percept, is_person: Callable[[str], bool]) -> list
             if face is not None and is_person(name):
                 plate = NamePlate(face, name, title, frame.time_ms)
                 plates.setdefault((face, name.casefold()), plate)
-    return _unambiguous(list(plates.values()))
-
-
-def _unambiguous(plates: Sequence[NamePlate]) -> list[NamePlate]:
-    """Drop plates of faces that have several names in one clip."""
-    faces = [plate.face for plate in plates]
-    return [plate for plate in plates if faces.count(plate.face) == 1]
+    # A face that has several names in one clip has none.
+    found = list(plates.values())
+    faces = [plate.face for plate in found]
+    return [plate for plate in found if faces.count(plate.face) == 1]
 
 
 def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
@@ -153,7 +142,7 @@ def is_name_plate(name: str, title: str) -> bool:
 def _split_inline(text: str) -> list[tuple[str, str]]:
     """Split one line such as ``Name, Title`` or ``Name | Title``; empty if it is no plate."""
     parts = _SEPARATOR.split(text.strip(), maxsplit=1)
-    return [(parts[0], parts[1])] if len(parts) == 2 and is_name_plate(*parts) else []
+    return [(parts[0], parts[1])] if len(parts) == 2 and is_name_plate(parts[0], parts[1]) else []
 
 
 def _adjacent(first: ScreenText, second: ScreenText) -> bool:

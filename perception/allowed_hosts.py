@@ -14,11 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
-from typing import TypeAlias
 
 from domain.marked import marked
-
-Ip: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
 _LAST_32_BITS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 """Networks of IPv6 whose addresses end in one of IPv4: compatible (RFC 4291, section 2.5.5.1),
@@ -41,20 +38,16 @@ PRIVATE_ADDRESS = marked(
 def is_public(address: str) -> bool:
     """Tell whether an IP address, and any IPv4 address within it, is on the public internet."""
     ip = ipaddress.ip_address(address)
-    embedded = _embedded_ipv4(ip)
+    if isinstance(ip, ipaddress.IPv4Address):
+        embedded = None
+    elif any(ip in network for network in _LAST_32_BITS):
+        embedded = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    else:
+        teredo = ip.teredo[1] if ip.teredo else None
+        embedded = ip.ipv4_mapped or ip.sixtofour or teredo
     if any(ip in network for network in _LOCAL):
         return False
     return ip.is_global and not ip.is_multicast and (embedded is None or is_public(str(embedded)))
-
-
-def _embedded_ipv4(ip: Ip) -> Ip | None:
-    """Return the IPv4 address embedded in an IPv6 address, if any."""
-    if isinstance(ip, ipaddress.IPv4Address):
-        return None
-    if any(ip in network for network in _LAST_32_BITS):
-        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-    teredo = ip.teredo[1] if ip.teredo else None
-    return ip.ipv4_mapped or ip.sixtofour or teredo
 
 
 class AllowedHosts:

@@ -20,7 +20,7 @@ from domain.media import KEYFRAMES_ONLY, ClipView, TimedImage
 
 if TYPE_CHECKING:
     from domain.settings import MemorySettings, WatchSettings
-    from models.ports import Image, Samples
+    from models.ports import Image
     from perception.decode import RawClip
     from perception.frames import Frame
 
@@ -48,10 +48,15 @@ def clip_view(raw: RawClip, memory: MemorySettings, watch: WatchSettings) -> Cli
         return KEYFRAMES_ONLY
     if memory.clip_view == "frames":
         return ClipView(frames=tuple(_telling_frames(raw, memory)))
-    video = _fitting_video(raw, memory, watch)
-    if video is None:
-        return ClipView(frames=tuple(_telling_frames(raw, memory)), too_large=True)
-    return ClipView(video=video)
+    # The first of ever smaller ones that is not too large.
+    part = 1
+    while part <= SMALLEST:
+        height = memory.clip_video_height // part
+        video = encode_clip(raw, height, memory.clip_video_bytes, watch)
+        if len(video) <= memory.clip_video_bytes:
+            return ClipView(video=video)
+        part *= 2
+    return ClipView(frames=tuple(_telling_frames(raw, memory)), too_large=True)
 
 
 def _telling_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage]:
@@ -66,7 +71,15 @@ def _telling_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage
     kept: list[tuple[float, Frame, Image]] = []
     for index in dict.fromkeys(_shown_at(raw.frames, instant) for instant in instants):
         frame = raw.frames[index]
-        image = _within(frame.image, memory.clip_frame_side)
+        height, width = frame.image.shape[:2]
+        scale = memory.clip_frame_side / max(height, width)
+        if scale >= 1:
+            image = frame.image
+        else:
+            size = (max(1, round(width * scale)), max(1, round(height * scale)))
+            image = np.asarray(
+                cv2.resize(frame.image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8
+            )
         change = picture_change(kept[-1][2], image) if kept else 1.0
         slow = kept and frame.time_ms - kept[-1][1].time_ms >= SLOW_MS
         if change >= (SLIGHTLY if slow else CHANGED):
@@ -91,31 +104,6 @@ def picture_change(first: Image, second: Image) -> float:
 def _shown_at(frames: list[Frame], instant_ms: float) -> int:
     """Return the index of the frame that is shown at an instant; before the first, the first."""
     return max(0, bisect_right(frames, instant_ms, key=lambda frame: frame.time_ms) - 1)
-
-
-def _within(image: Image, side: int) -> Image:
-    """Shrink an image so that its longer side has at most ``side`` pixels."""
-    height, width = image.shape[:2]
-    scale = side / max(height, width)
-    if scale >= 1:
-        return image
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-
-
-def _fitting_video(raw: RawClip, memory: MemorySettings, watch: WatchSettings) -> bytes | None:
-    """Return the clip as MP4 of at most ``clip_video_bytes``; None where even a small one is more.
-
-    H.264 at the rate of the samples with AAC, at most ``clip_video_height`` pixels high.
-    """
-    part = 1
-    while part <= SMALLEST:
-        height = memory.clip_video_height // part
-        video = encode_clip(raw, height, memory.clip_video_bytes, watch)
-        if len(video) <= memory.clip_video_bytes:
-            return video
-        part *= 2
-    return None
 
 
 def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings) -> bytes:
@@ -149,37 +137,27 @@ def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings)
         if len(raw.samples):
             sound = container.add_stream("aac", rate=watch.audio_hz, layout="mono")
             sound.bit_rate = AUDIO_BITS
-        for picture in _pictures(raw, width, height, rate):
+        # A constant rate, since models take pictures by their number.
+        last, picture = -1, None
+        for number in range(max(1, int(raw.clip.span.length_ms * rate / 1_000))):
+            shown = _shown_at(raw.frames, raw.clip.span.start_ms + float(number * 1_000 / rate))
+            if shown != last or picture is None:
+                size = (width, height)
+                image = cv2.resize(raw.frames[shown].image, size, interpolation=cv2.INTER_AREA)
+                pixels = np.ascontiguousarray(image, dtype=np.uint8)
+                rgb = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+                picture, last = rgb.reformat(format="yuv420p"), shown
+            picture.pts, picture.time_base = number, 1 / rate
             container.mux(video.encode(picture))
         container.mux(video.encode(None))
         if sound is not None:
-            for samples in _audio_frames(raw.samples, watch.audio_hz):
-                container.mux(sound.encode(samples))
+            hz = watch.audio_hz
+            for start in range(0, len(raw.samples), AUDIO_FRAME):
+                part = np.ascontiguousarray(
+                    raw.samples[None, start : start + AUDIO_FRAME], np.float32
+                )
+                frame = av.AudioFrame.from_ndarray(part, format="fltp", layout="mono")
+                frame.sample_rate, frame.pts, frame.time_base = hz, start, Fraction(1, hz)
+                container.mux(sound.encode(frame))
             container.mux(sound.encode(None))
     return target.getvalue()
-
-
-def _pictures(raw: RawClip, width: int, height: int, rate: Fraction) -> Iterator[av.VideoFrame]:
-    """Yield the picture that is shown at each instant of the rate, from the clip's start on.
-
-    A constant rate, since models take pictures by their number.
-    """
-    last, encoded = -1, None
-    for number in range(max(1, int(raw.clip.span.length_ms * rate / 1_000))):
-        shown = _shown_at(raw.frames, raw.clip.span.start_ms + float(number * 1_000 / rate))
-        if shown != last or encoded is None:
-            size = (width, height)
-            image = cv2.resize(raw.frames[shown].image, size, interpolation=cv2.INTER_AREA)
-            pixels = np.ascontiguousarray(image, dtype=np.uint8)
-            rgb = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-            encoded, last = rgb.reformat(format="yuv420p"), shown
-        encoded.pts, encoded.time_base = number, 1 / rate
-        yield encoded
-
-
-def _audio_frames(samples: Samples, rate: int) -> Iterator[av.AudioFrame]:
-    for start in range(0, len(samples), AUDIO_FRAME):
-        part = np.ascontiguousarray(samples[None, start : start + AUDIO_FRAME], dtype=np.float32)
-        frame = av.AudioFrame.from_ndarray(part, format="fltp", layout="mono")
-        frame.sample_rate, frame.pts, frame.time_base = rate, start, Fraction(1, rate)
-        yield frame

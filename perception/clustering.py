@@ -36,7 +36,7 @@ def cluster(
     groups = group_by_label(seeds if seeds is not None else range(count), range(count))
     clusters = _Clusters(vectors, cannot_link, groups)
     while (pair := clusters.closest_pair(threshold)) is not None:
-        clusters.merge(*pair)
+        clusters.merge(pair[0], pair[1])
     labels = [0] * count
     for group in clusters.groups:
         for member in group:

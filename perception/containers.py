@@ -56,7 +56,10 @@ def open_media(path: Path, first_byte: int = 0, end_byte: int = 0) -> InputConta
     try:
         return av.open(url, "r", options=options, metadata_errors="replace")
     except av.FFmpegError as error:
-        raise MediaError(_reason(path, error)) from error
+        if isinstance(error, PermissionError):
+            raise MediaError(marked(f"{path}: no permission to read it")) from error
+        said = marked(f"{path}: not a video or audio file, or damaged beyond reading")
+        raise MediaError(said) from error
 
 
 def refuse_unreadable(path: Path) -> None:
@@ -67,12 +70,6 @@ def refuse_unreadable(path: Path) -> None:
         raise MediaError(f"{path}: not a file")
     if path.stat().st_size == 0:
         raise MediaError(f"{path}: the file is empty")
-
-
-def _reason(path: Path, error: av.FFmpegError) -> str:
-    if isinstance(error, PermissionError):
-        return marked(f"{path}: no permission to read it")
-    return marked(f"{path}: not a video or audio file, or damaged beyond reading")
 
 
 def reject_truncated(path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import av
 from av.audio.frame import AudioFrame
@@ -51,18 +51,12 @@ class CutFile:
     copied: bool
 
 
-class FileSpan(NamedTuple):
-    """A span of a file, in milliseconds of the file's time."""
-
-    path: Path
-    span: TimeSpan
-
-
-def join_parts(parts: Sequence[FileSpan], out: Path) -> None:
+def join_parts(parts: Sequence[tuple[Path, TimeSpan]], out: Path) -> None:
     """Write spans of files, one after the other, to ``out`` as MP4; they are encoded anew.
 
     Args:
-        parts: of files with the same kinds of streams and pictures of one size.
+        parts: in milliseconds of a file's time, of files with the same kinds of streams and
+            pictures of one size.
         out: the file to write; it is overwritten.
 
     Raises:
@@ -71,11 +65,11 @@ def join_parts(parts: Sequence[FileSpan], out: Path) -> None:
     try:
         with av.open(str(out), "w", format="mp4", options=FAST_START) as target:
             encoder = SpanEncoder(target)
-            for part in parts:
-                encoder.add(part.path, probe(part.path), part.span)
+            for path, span in parts:
+                encoder.add(path, probe(path), span)
             encoder.end()
     except av.FFmpegError as error:
-        raise MediaError(f"{parts[0].path}: cannot be cut ({error.strerror})") from error
+        raise MediaError(f"{parts[0][0]}: cannot be cut ({error.strerror})") from error
 
 
 def cut_file(
@@ -106,7 +100,12 @@ def cut_file(
         copied = all(_fits(one, preview=preview) for one in _streams(container, info))
     key_ms = None
     if copied and len(info.parts) == 1:
-        key_ms = _key_picture_ms(path, info, within.start_ms, earlier_ms)
+        if not info.has_video:
+            key_ms = within.start_ms
+        else:
+            with closing(KeyPictureFinder(path, info)) as finder:
+                found = finder.before(within.start_ms)
+            key_ms = found if within.start_ms - found <= earlier_ms else None
     try:
         with av.open(str(out), "w", format="mp4", options=FAST_START) as target:
             if key_ms is None:
@@ -128,15 +127,6 @@ def _fits(stream: VideoStream | AudioStream, *, preview: bool) -> bool:
     if not preview:
         return codec in COPIED
     return codec in PLAYED and getattr(stream, "pix_fmt", "yuv420p") == "yuv420p"
-
-
-def _key_picture_ms(path: Path, info: SourceInfo, start_ms: int, earlier_ms: int) -> int | None:
-    """Return where a copy begins; None where it would be too early."""
-    if not info.has_video:
-        return start_ms
-    with closing(KeyPictureFinder(path, info)) as finder:
-        key_ms = finder.before(start_ms)
-    return key_ms if start_ms - key_ms <= earlier_ms else None
 
 
 def _streams(container: InputContainer, info: SourceInfo) -> list[VideoStream | AudioStream]:
@@ -214,7 +204,12 @@ class SpanEncoder:
         with closing(_open(path, info, part, early)) as container:
             streams = _streams(container, info)
             if not self._encoders:
-                self._encoders = {one.type: self._encoder(one, info) for one in streams}
+                self._encoders = {
+                    one.type: PictureEncoder(info, self._target, preview=self._preview)
+                    if one.type == "video"
+                    else SoundEncoder(one, self._target)
+                    for one in streams
+                }
             waiting = {one.index for one in streams if one.type in self._encoders}
             shift = Fraction(self._length_ms + at_ms, 1000)
             for packet in demux(container, streams):
@@ -232,13 +227,6 @@ class SpanEncoder:
                 if not waiting:
                     break
         return found
-
-    def _encoder(
-        self, source: VideoStream | AudioStream, info: SourceInfo
-    ) -> PictureEncoder | SoundEncoder:
-        if source.type == "video":
-            return PictureEncoder(info, self._target, preview=self._preview)
-        return SoundEncoder(source, self._target)
 
     def end(self) -> None:
         """Write what the encoders still hold."""

@@ -14,7 +14,7 @@ from domain.errors import MediaError
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.audio import ClipAudio, read_audio
-from perception.frames import ClipFrames, FrameSplitter, shrink
+from perception.frames import FrameSplitter, shrink
 from perception.picture_stream import read_pictures
 from perception.quality import FrameMeasurer
 from perception.source import SourceInfo, clips_of, probe
@@ -68,7 +68,8 @@ def read_clips(
         splitter = FrameSplitter(pictures or (), measurer, settings)
         for clip in clips:
             audio = read_audio(path, info, clip, settings)
-            yield _raw_clip(clip, splitter.read(clip), audio)
+            frames, undecoded = splitter.read(clip)
+            yield _raw_clip(clip, frames, undecoded, audio)
     finally:
         measurer.close()
         if pictures is not None:
@@ -81,19 +82,19 @@ def read_sound(path: Path, info: SourceInfo, clip: Clip, settings: WatchSettings
     Raises:
         MediaError: the file went away or is no longer what was probed.
     """
-    return _raw_clip(clip, ClipFrames([], []), read_audio(path, info, clip, settings))
+    return _raw_clip(clip, [], [], read_audio(path, info, clip, settings))
 
 
-def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawClip:
+def _raw_clip(
+    clip: Clip, frames: list[Frame], undecoded: list[TimeSpan], audio: ClipAudio | None
+) -> RawClip:
     has_audio = audio is not None and audio.has_samples
     return RawClip(
         clip=clip,
-        frames=pictures.frames,
+        frames=frames,
         samples=audio.samples if audio else NO_SOUND,
-        gaps=merge_spans([*pictures.undecoded, *(audio.gaps if audio else [])]),
-        error=None
-        if pictures.frames or has_audio
-        else "nothing between here and the clip's end decodes",
+        gaps=merge_spans([*undecoded, *(audio.gaps if audio else [])]),
+        error=None if frames or has_audio else "nothing between here and the clip's end decodes",
         following=audio.following if audio else NO_SOUND,
         seams=audio.seams if audio else (),
     )

@@ -114,32 +114,21 @@ def find_faces(
 
     Faces that the model itself would not recognise a person by are left out.
     """
-    samples = _sample_frames(frames, keyframes, settings.face_interval_ms)
+    first: dict[int, int] = {}
+    for index, frame in enumerate(frames):
+        first.setdefault(frame.time_ms // settings.face_interval_ms, index)
+    samples = sorted({*first.values(), *keyframes})
     detected: list[DetectedFace] = []
     for sample, index in enumerate(samples):
         image = frames[index].image
         detected += [
             DetectedFace(sample, shots[index], frames[index].time_ms, face, *_crop(image, face.box))
             for face in engine.faces(image)
-            if _is_recognisable(face, engine, settings)
+            # The paper's thresholds belong to its model; another says its own, on its own scale.
+            if face.score >= min(settings.face_score, engine.min_score)
+            and face.quality > min(settings.face_quality, engine.min_quality)
         ]
     return detected
-
-
-def _sample_frames(
-    frames: Sequence[Frame], keyframes: Collection[int], interval_ms: int
-) -> list[int]:
-    """Return indices of frames to search: the first of each interval, and ``keyframes``."""
-    first: dict[int, int] = {}
-    for index, frame in enumerate(frames):
-        first.setdefault(frame.time_ms // interval_ms, index)
-    return sorted({*first.values(), *keyframes})
-
-
-def _is_recognisable(face: Face, engine: FaceEngine, settings: WatchSettings) -> bool:
-    # The paper's thresholds belong to its model; another model says its own, on its own scale.
-    score = min(settings.face_score, engine.min_score)
-    return face.score >= score and face.quality > min(settings.face_quality, engine.min_quality)
 
 
 def _crop(image: Image, box: tuple[int, int, int, int]) -> tuple[Image, tuple[int, int]]:
@@ -164,7 +153,14 @@ def group_faces(
     samples = np.array([s.sample for s in detected])
     same_frame = samples[:, None] == samples[None, :]
     np.fill_diagonal(same_frame, val=False)
-    tracks = _assign_tracks(detected)
+    tracks = list(range(len(detected)))
+    by_sample: dict[int, list[int]] = {}
+    for index, face in enumerate(detected):
+        by_sample.setdefault(face.sample, []).append(index)
+    for before, now in pairwise(sorted(by_sample)):
+        if now == before + 1:
+            for a, b in _match_boxes(by_sample[before], by_sample[now], detected):
+                tracks[b] = tracks[a]
     labels = cluster(vectors, same_person, same_frame, tracks)
     persons = [
         [detected[index] for index in person]
@@ -178,22 +174,13 @@ def group_faces(
         )
     ]
     in_order = sorted(persons, key=lambda person: (person[0].time_ms, person[0].face.box))
-    return tuple(
-        _group(number, person, clip, settings, blobs) for number, person in enumerate(in_order)
-    )
-
-
-def _assign_tracks(detected: Sequence[DetectedFace]) -> list[int]:
-    """Return each face's track: faces that stay in place from one searched frame to the next."""
-    tracks = list(range(len(detected)))
-    by_sample: dict[int, list[int]] = {}
-    for index, face in enumerate(detected):
-        by_sample.setdefault(face.sample, []).append(index)
-    for before, now in pairwise(sorted(by_sample)):
-        if now == before + 1:
-            for a, b in _match_boxes(by_sample[before], by_sample[now], detected):
-                tracks[b] = tracks[a]
-    return tracks
+    groups = []
+    for number, person in enumerate(in_order):
+        best = max(person, key=lambda s: (s.face.quality, s.face.score, -s.time_ms))
+        blob = blobs.add(best.crop, settings.jpeg_quality)
+        seen = tuple(_sighting(s, clip, settings, blob if s is best else None) for s in person)
+        groups.append(Group(kind=IdentityKind.FACE, number=number, sightings=seen))
+    return tuple(groups)
 
 
 def _match_boxes(
@@ -219,18 +206,6 @@ def box_iou(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> float
     shared = max(0, width) * max(0, height)
     union = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared
     return shared / union if union else 0.0
-
-
-def _group(
-    number: int, person: Sequence[DetectedFace], clip: Clip, settings: WatchSettings, blobs: Blobs
-) -> Group:
-    best = max(person, key=lambda s: (s.face.quality, s.face.score, -s.time_ms))
-    blob = blobs.add(best.crop, settings.jpeg_quality)
-    return Group(
-        kind=IdentityKind.FACE,
-        number=number,
-        sightings=tuple(_sighting(s, clip, settings, blob if s is best else None) for s in person),
-    )
 
 
 def _sighting(

@@ -145,10 +145,7 @@ def sample_frames(
             if not any(gap.start_ms <= time < gap.end_ms for gap in raw.gaps)
         }
     )
-    return tuple(_encoded(raw, instants, quality))
-
-
-def _encoded(raw: RawClip, instants: Iterable[int], quality: int) -> Iterator[SampledFrame]:
+    sampled = list[SampledFrame]()
     last, jpeg = -1, b""
     for time in instants:
         shown = bisect_right(raw.frames, time, key=lambda frame: frame.time_ms) - 1
@@ -158,7 +155,8 @@ def _encoded(raw: RawClip, instants: Iterable[int], quality: int) -> Iterator[Sa
             blobs = Blobs()
             jpeg = blobs[blobs.add(raw.frames[shown].image, quality)]
             last = shown
-        yield SampledFrame(time, jpeg)
+        sampled.append(SampledFrame(time, jpeg))
+    return tuple(sampled)
 
 
 def frames_for(keeper: FrameKeeper, sampled: Iterable[SampledFrame]) -> Iterator[tuple[int, Image]]:

@@ -67,7 +67,7 @@ def upright_of(picture: av.VideoFrame) -> Upright:
         matrix = np.linalg.matrix_power(quarter, how.quarters) @ mirror
         return float((matrix * [[a, c], [b, d]]).sum())
 
-    return max((Upright(*one) for one in product((False, True), range(4))), key=likeness)
+    return max((Upright._make(one) for one in product((False, True), range(4))), key=likeness)
 
 
 @dataclass(frozen=True)
@@ -137,33 +137,28 @@ def to_sdr(picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
     kind = (picture.width, picture.height, picture.format.name, picture.color_trc, width, height)
     known, graph = getattr(_here, "graph", (None, None))
     if graph is None or known != kind:
-        graph = _mapping_graph(picture, width, height)
+        graph = av.filter.Graph()
+        matrix = _MATRICES.get(int(picture.colorspace), "bt2020nc")
+        size = f"video_size={picture.width}x{picture.height}:pix_fmt={picture.format.name}"
+        steps = [
+            graph.add("buffer", f"{size}:time_base=1/1000:colorspace={matrix}:range=tv"),
+            graph.add(
+                "scale",
+                f"{width}:{height}:intent=perceptual:out_color_matrix=bt709:out_primaries=bt709:"
+                "out_transfer=bt709:out_range=tv",
+            ),
+            graph.add("format", "pix_fmts=yuv420p"),
+            graph.add("buffersink"),
+        ]
+        for one, after in pairwise(steps):
+            one.link_to(after)
+        graph.configure()
         _here.graph = (kind, graph)
     pts, time_base = picture.pts, picture.time_base
     graph.push(picture)
     mapped: Any = graph.pull()
     mapped.pts, mapped.time_base = pts, time_base
     return mapped  # type: ignore[no-any-return]
-
-
-def _mapping_graph(picture: av.VideoFrame, width: int, height: int) -> av.filter.Graph:
-    graph = av.filter.Graph()
-    matrix = _MATRICES.get(int(picture.colorspace), "bt2020nc")
-    size = f"video_size={picture.width}x{picture.height}:pix_fmt={picture.format.name}"
-    steps = [
-        graph.add("buffer", f"{size}:time_base=1/1000:colorspace={matrix}:range=tv"),
-        graph.add(
-            "scale",
-            f"{width}:{height}:intent=perceptual:out_color_matrix=bt709:out_primaries=bt709:"
-            "out_transfer=bt709:out_range=tv",
-        ),
-        graph.add("format", "pix_fmts=yuv420p"),
-        graph.add("buffersink"),
-    ]
-    for one, after in pairwise(steps):
-        one.link_to(after)
-    graph.configure()
-    return graph
 
 
 # The instants at which a video is sampled: evenly from the start of each clip.
@@ -200,14 +195,6 @@ class SampleGrid:
 # Splits sampled pictures into clips: measured frames and undecoded spans.
 
 
-@dataclass(frozen=True, eq=False)
-class ClipFrames:
-    """The measured frames of one clip, with the spans that did not decode."""
-
-    frames: list[Frame]
-    undecoded: list[TimeSpan]
-
-
 class FrameSplitter:
     """Splits a stream of sampled pictures into clips."""
 
@@ -218,8 +205,8 @@ class FrameSplitter:
         self._measurer = measurer
         self._grid = SampleGrid.of(settings)
 
-    def read(self, clip: Clip) -> ClipFrames:
-        """Read the frames of the next clip."""
+    def read(self, clip: Clip) -> tuple[list[Frame], list[TimeSpan]]:
+        """Return the measured frames of the next clip, and the spans of it that did not decode."""
         undecoded = []
         last: av.VideoFrame | None = None
         for sampled in self._pictures_of(clip):
@@ -229,7 +216,7 @@ class FrameSplitter:
             elif sampled.picture is not last:
                 self._measurer.add(sampled.picture, max(sampled.time_ms, clip.span.start_ms))
             last = sampled.picture
-        return ClipFrames(self._measurer.collect(), undecoded)
+        return self._measurer.collect(), undecoded
 
     def _pictures_of(self, clip: Clip) -> Iterator[SampledPicture]:
         for sampled in self._pictures:

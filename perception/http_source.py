@@ -247,17 +247,15 @@ class HttpSource:
     name = ""
     """FFmpeg looks at a file's name; an address may hold keys."""
 
-    def __init__(
-        self,
-        send: SendRequest,
-        url: str,
-        start: int,
-        end: int | None,
-    ) -> None:
+    def __init__(self, send: SendRequest, url: str, start: int, end: int | None) -> None:
         self._send, self._end, self._position = send, end, start
         self._response = send(url, start, end)
         self.url = self._response.url
-        self._size = _total_size(self._response) if end is None else None
+        # The size of the whole file in bytes; None without byte ranges.
+        stated = self._response.headers.get("Content-Range", "")
+        sized = re.fullmatch(r"bytes 0-\d+/(\d+)", stated)
+        whole = end is None and self._response.status == 206
+        self._size = int(sized[1]) if whole and sized else None
         self._peeked = b""
         if start and self._response.status != 206:
             self.close()
@@ -325,12 +323,6 @@ class HttpSource:
         self._response.close()
 
 
-def _total_size(response: HTTPResponse) -> int | None:
-    """Return the size of the whole file in bytes; None without byte ranges."""
-    content_range = re.fullmatch(r"bytes 0-\d+/(\d+)", response.headers.get("Content-Range", ""))
-    return int(content_range[1]) if response.status == 206 and content_range else None
-
-
 class TolerantReader:
     """A segment that ends where its connection breaks, so that the next one is read."""
 
@@ -368,7 +360,10 @@ class DecryptingReader:
             chunk = self._inner.read(CHUNK)
             self._ended = not chunk
             decrypted = self._last_block + self._cipher.update(chunk)
-            self._ready = _strip_padding(decrypted) if self._ended else decrypted[:-_BLOCK]
+            self._ready = decrypted[:-_BLOCK]
+            if self._ended:
+                padding = decrypted[-1] if decrypted else 0
+                self._ready = decrypted[:-padding] if 0 < padding <= _BLOCK else decrypted
             self._last_block = decrypted[-_BLOCK:]
         data, self._ready = self._ready[:size], self._ready[size:]
         return data
@@ -376,11 +371,6 @@ class DecryptingReader:
     def close(self) -> None:
         """Close the segment."""
         self._inner.close()
-
-
-def _strip_padding(block: bytes) -> bytes:
-    count = block[-1] if block else 0
-    return block[:-count] if 0 < count <= _BLOCK else block
 
 
 def resolve_playlist(base: str, data: bytes, *, nested: bool) -> bytes:

@@ -10,7 +10,7 @@ cross-fade that is seen as several cuts: that comes last of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain, pairwise
@@ -91,31 +91,28 @@ def shot_positions(
     cuts = [time for time, (one, two) in zip(times[1:], pairwise(shots), strict=True) if one != two]
     end = times[-1] + step_ms if end_ms is None else end_ms
     spans = list(pairwise([times[0], *cuts, end]))
-    return [
-        _shot_position(time, spans, shot - shots[0], CUT_MARGIN_SAMPLES * step_ms)
-        for time, shot in zip(times, shots, strict=True)
-    ]
-
-
-def _shot_position(
-    time: int, spans: Sequence[tuple[float, float]], shot: int, margin_ms: float
-) -> ShotPosition:
-    """Return a frame's position in its shot; a clip's own edges are not cuts.
-
-    Instants are whole milliseconds: two of them may be nearly one more or less apart than steps.
-    """
-    start, end = spans[shot]
-    if end - start <= margin_ms + 1:
-        return ShotPosition.SHORT_SHOT
-    after = shot > 0 and time - start < margin_ms - 1
-    before = shot < len(spans) - 1 and end - time <= margin_ms + 1
-    return ShotPosition.NEAR_CUT if after or before else ShotPosition.CLEAR
+    positions, margin_ms = list[ShotPosition](), CUT_MARGIN_SAMPLES * step_ms
+    for time, shot in zip(times, shots, strict=True):
+        number = shot - shots[0]
+        start, end = spans[number]
+        # A clip's own edges are not cuts. Instants are whole milliseconds: two of them may be
+        # nearly one more or less apart than steps.
+        after = number > 0 and time - start < margin_ms - 1
+        before = number < len(spans) - 1 and end - time <= margin_ms + 1
+        if end - start <= margin_ms + 1:
+            positions.append(ShotPosition.SHORT_SHOT)
+        else:
+            positions.append(ShotPosition.NEAR_CUT if after or before else ShotPosition.CLEAR)
+    return positions
 
 
 def choose_keyframes(candidates: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
     """Return indices of at most ``count`` keyframes, in order of time; the earlier wins a tie."""
     ranked = sorted(range(len(candidates)), key=lambda i: (-candidates[i].quality, i))
-    best_per_shot = _best_per_shot(ranked, candidates)
+    best: dict[int, int] = {}
+    for i in sorted(ranked, key=lambda i: candidates[i].position):
+        best.setdefault(candidates[i].shot, i)
+    best_per_shot = list(best.values())
     chosen = [i for i in best_per_shot if candidates[i].position < ShotPosition.SHORT_SHOT][:count]
     clear = (i for i in ranked if candidates[i].position is ShotPosition.CLEAR)
     short = (i for i in best_per_shot if candidates[i].position is ShotPosition.SHORT_SHOT)
@@ -127,34 +124,23 @@ def choose_keyframes(candidates: Sequence[Candidate], count: int, gap_ms: int) -
     return sorted(chosen)
 
 
-def _best_per_shot(ranked: Iterable[int], candidates: Sequence[Candidate]) -> list[int]:
-    """Return the best frame of each shot, preferring frames away from cuts, best first."""
-    best: dict[int, int] = {}
-    for i in sorted(ranked, key=lambda i: candidates[i].position):
-        best.setdefault(candidates[i].shot, i)
-    return list(best.values())
-
-
 def pick_keyframes(
     frames: Sequence[Frame], candidates: Sequence[Candidate], settings: WatchSettings, blobs: Blobs
 ) -> list[ChosenKeyframe]:
     """Choose the keyframes among ``frames`` and store their JPEGs in ``blobs``."""
     chosen = choose_keyframes(candidates, settings.keyframes, settings.keyframe_gap_ms)
-    return [_encode(i, frames[i], candidates[i], settings, blobs) for i in chosen]
-
-
-def _encode(
-    index: int, frame: Frame, candidate: Candidate, settings: WatchSettings, blobs: Blobs
-) -> ChosenKeyframe:
-    image = frame.image
-    keyframe = Keyframe(
-        time_ms=frame.time_ms,
-        shot=candidate.shot,
-        sharpness=frame.metrics.sharpness,
-        entropy=frame.metrics.entropy,
-        quality=candidate.quality,
-        width=image.shape[1],
-        height=image.shape[0],
-        blob=blobs.add(image, settings.jpeg_quality),
-    )
-    return ChosenKeyframe(index, keyframe, image)
+    picked = list[ChosenKeyframe]()
+    for index in chosen:
+        frame, image = frames[index], frames[index].image
+        keyframe = Keyframe(
+            time_ms=frame.time_ms,
+            shot=candidates[index].shot,
+            sharpness=frame.metrics.sharpness,
+            entropy=frame.metrics.entropy,
+            quality=candidates[index].quality,
+            width=image.shape[1],
+            height=image.shape[0],
+            blob=blobs.add(image, settings.jpeg_quality),
+        )
+        picked.append(ChosenKeyframe(index, keyframe, image))
+    return picked

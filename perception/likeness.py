@@ -48,7 +48,13 @@ def likeness(image: Image) -> Vector:
     Histograms of hue, saturation and value (square roots of shares: the Bhattacharyya
     coefficient), and of gradients' directions, weighted by magnitude; both count alike.
     """
-    small = _shrunk(image)
+    height, width = image.shape[:2]
+    scale = _SIDE / min(height, width)
+    if scale >= 1:
+        small = image
+    else:
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     # The colour histograms of all regions, shape (REGIONS * COLOURS,), of length 1.
     # The number of each pixel's fine hue, saturation and value, shape (H, W).
     hsv = cv2.cvtColor(small, cv2.COLOR_RGB2HSV).astype(np.int64)
@@ -58,7 +64,19 @@ def likeness(image: Image) -> Vector:
     quarters = (bins[:top, :left], bins[:top, left:], bins[top:, :left], bins[top:, left:])
     roots = [np.sqrt(_shares(region)) for region in (bins, *quarters)]
     colours = np.asarray(np.concatenate(roots) / np.sqrt(REGIONS), np.float64)
-    both = np.concatenate([colours, _edges(small)]) / np.sqrt(2)
+    side = CELLS * CELL
+    grey = cv2.resize(
+        cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), (side, side), interpolation=cv2.INTER_AREA
+    )
+    across, down = cv2.Sobel(grey, cv2.CV_64F, 1, 0), cv2.Sobel(grey, cv2.CV_64F, 0, 1)
+    direction = np.floor(np.arctan2(down, across) / np.pi * DIRECTIONS).astype(int) % DIRECTIONS
+    row, column = np.indices((side, side)) // CELL
+    cell = (row * CELLS + column) * DIRECTIONS + direction
+    sums = np.bincount(cell.ravel(), np.hypot(across, down).ravel(), CELLS * CELLS * DIRECTIONS)
+    lengths = np.sqrt(sums)
+    both = np.concatenate(
+        [colours, np.asarray(lengths / max(float(np.linalg.norm(lengths)), 1e-9), np.float64)]
+    ) / np.sqrt(2)
     return np.asarray(both, np.float32)
 
 
@@ -66,15 +84,6 @@ def colour_shares(vector: Vector) -> NDArray[np.float64]:
     """Return the shares of colours in the whole image: (HUES, LEVELS, LEVELS), sum 1."""
     whole = np.asarray(vector[:COLOURS], np.float64) ** 2 * (2 * REGIONS)
     return whole.reshape(HUES, LEVELS, LEVELS)
-
-
-def _shrunk(image: Image) -> Image:
-    height, width = image.shape[:2]
-    scale = _SIDE / min(height, width)
-    if scale >= 1:
-        return image
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def _shares(bins: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -106,18 +115,3 @@ def _level_weights() -> NDArray[np.float64]:
 
 
 _HUE_WEIGHTS, _LEVEL_WEIGHTS = _hue_weights(), _level_weights()
-
-
-def _edges(image: Image) -> NDArray[np.float64]:
-    """Return histograms of the gradients' directions by cell, shape (CELLS^2 * DIRECTIONS,)."""
-    side = CELLS * CELL
-    grey = cv2.resize(
-        cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), (side, side), interpolation=cv2.INTER_AREA
-    )
-    across, down = cv2.Sobel(grey, cv2.CV_64F, 1, 0), cv2.Sobel(grey, cv2.CV_64F, 0, 1)
-    direction = np.floor(np.arctan2(down, across) / np.pi * DIRECTIONS).astype(int) % DIRECTIONS
-    row, column = np.indices((side, side)) // CELL
-    cell = (row * CELLS + column) * DIRECTIONS + direction
-    sums = np.bincount(cell.ravel(), np.hypot(across, down).ravel(), CELLS * CELLS * DIRECTIONS)
-    roots = np.sqrt(sums)
-    return np.asarray(roots / max(float(np.linalg.norm(roots)), 1e-9), np.float64)

@@ -188,16 +188,16 @@ def redacted_address(text: str) -> str:
         raise InputError("write the / ? # @ of a name or password as %2F %3F %23 %40") from None
     host = f"[{host}]" if ":" in host else host
     redacted = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
-    query = "&".join(
-        f"{(key if re.fullmatch(r'[A-Za-z_]{1,20}', key) else '...')}={_redact_value(key, value)}"
+    # A short number tells cameras apart; anything longer may be a key.
+    told = [
+        (
+            key if re.fullmatch(r"[A-Za-z_]{1,20}", key) else "...",
+            value if _SHORT_NUMBER.fullmatch(value) and not _SECRET.search(key) else "...",
+        )
         for key, value in parse_qsl(parts.query, keep_blank_values=True)
-    )
+    ]
+    query = "&".join(map("=".join, told))
     return make_storable(f"{redacted}?{query}" if query else redacted)
-
-
-def _redact_value(key: str, value: str) -> str:
-    """Keep a short number, which tells cameras apart; anything longer may be a key."""
-    return value if _SHORT_NUMBER.fullmatch(value) and not _SECRET.search(key) else "..."
 
 
 def connect(
@@ -218,46 +218,35 @@ def connect(
     """
     connection: SourceConnection | None = None
     try:
-        connection = _open_connection(source, settings, is_stopping, is_timed_out)
-        return _open_container(source, settings, connection), connection
+        if source.kind == "pipe":
+            connection = open_pipe(source.address, is_stopping, is_timed_out)
+        elif source.kind == "network" and source.name.startswith("rtsp"):
+            connection = RtspRelay(source.address, settings.connect_s, settings.quiet_s)
+        else:
+            connection = None
+        wait = (settings.connect_s, settings.quiet_s)
+        if isinstance(connection, Pipe):
+            options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
+            container = av.open(connection, "r", options=options, metadata_errors="replace")
+        elif isinstance(connection, RtspRelay):
+            options = {"format_whitelist": "rtsp", "protocol_whitelist": "tcp"}
+            options["rtsp_transport"] = "tcp"
+            container = av.open(
+                connection.url, "r", options=options, timeout=wait, metadata_errors="replace"
+            )
+        elif source.kind == "camera":
+            options = {"protocol_whitelist": "file"}
+            container = av.open(
+                source.address, "r", format=_CAMERA_FORMATS, options=options, timeout=wait
+            )
+        else:
+            hosts = AllowedHosts(urlsplit(source.address).hostname or "")
+            container = open_http(source.address, hosts, settings.connect_s, settings.quiet_s)
+        return container, connection
     except (av.FFmpegError, OSError, ValueError) as error:
         if connection is not None:
             connection.close()
         raise SourceUnreachable(_reason(source, error, connection)) from None
-
-
-def _open_connection(
-    source: LiveSource,
-    settings: StreamSettings,
-    is_stopping: Callable[[], bool],
-    is_timed_out: Callable[[], bool],
-) -> SourceConnection | None:
-    """Open the connection between FFmpeg and the source, if it needs one."""
-    if source.kind == "pipe":
-        return open_pipe(source.address, is_stopping, is_timed_out)
-    if source.kind == "network" and source.name.startswith("rtsp"):
-        return RtspRelay(source.address, settings.connect_s, settings.quiet_s)
-    return None
-
-
-def _open_container(
-    source: LiveSource, settings: StreamSettings, connection: SourceConnection | None
-) -> InputContainer:
-    wait = (settings.connect_s, settings.quiet_s)
-    if isinstance(connection, Pipe):
-        options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
-        return av.open(connection, "r", options=options, metadata_errors="replace")
-    if isinstance(connection, RtspRelay):
-        options = {"format_whitelist": "rtsp", "protocol_whitelist": "tcp"}
-        options["rtsp_transport"] = "tcp"
-        return av.open(
-            connection.url, "r", options=options, timeout=wait, metadata_errors="replace"
-        )
-    if source.kind == "camera":
-        options = {"protocol_whitelist": "file"}
-        return av.open(source.address, "r", format=_CAMERA_FORMATS, options=options, timeout=wait)
-    host = urlsplit(source.address).hostname or ""
-    return open_http(source.address, AllowedHosts(host), *wait)
 
 
 def _reason(source: LiveSource, error: Exception, connection: SourceConnection | None) -> str:
@@ -266,7 +255,10 @@ def _reason(source: LiveSource, error: Exception, connection: SourceConnection |
         return f"{source.label}: not followed: {error}"
     if isinstance(connection, RtspRelay) and connection.redirected:
         return f"{source.label}: not followed: {REDIRECTED}"
-    described = _describe(error)
+    if isinstance(error, HTTPError):
+        described = f"Server returned {error.code}"
+    else:
+        described = getattr(error, "strerror", None) or str(error) or type(error).__name__
     unauthorized = isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
     if unauthorized or isinstance(error, av.error.HTTPUnauthorizedError | PermissionError):
         return f"{source.label}: access is refused ({described}): check the name and password"
@@ -278,9 +270,3 @@ def _reason(source: LiveSource, error: Exception, connection: SourceConnection |
         "pipe": "check what writes into it",
     }
     return f"{source.label}: cannot be reached ({described}): {check[source.kind]}"
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, HTTPError):
-        return f"Server returned {error.code}"
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

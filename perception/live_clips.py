@@ -205,20 +205,35 @@ class LiveClips:
     def _close_first(self) -> Iterator[CapturedClip]:
         closing = self._open.pop(0)
         # Merge intervals that are less than ``gap_ms`` apart, in order.
-        merged: list[tuple[int, int]] = []
+        covered: list[tuple[int, int]] = []
         for start, end in sorted(closing.covered):
-            if merged and start - merged[-1][1] < self._stream.gap_ms:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            if covered and start - covered[-1][1] < self._stream.gap_ms:
+                covered[-1] = (covered[-1][0], max(end, covered[-1][1]))
             else:
-                merged.append((start, end))
-        covered = merged
-        span = self._trim(closing.span, covered)
+                covered.append((start, end))
+        # Without the time that is missing at both ends.
+        start, end = covered[0][0], covered[-1][1]
+        span, gap = closing.span, self._stream.gap_ms
+        span = TimeSpan.of(
+            start if start - span.start_ms >= gap else span.start_ms,
+            end if span.end_ms - end >= gap else span.end_ms,
+        )
         # The gaps before and within the clip, with reasons.
         ends = [self._end, *(end for _, end in covered[:-1])]
         starts = [span.start_ms, *(start for start, _ in covered[1:])]
         pairs = zip(ends, starts, strict=True)
         gaps = tuple(
-            Gap(span=TimeSpan.of(end, start), reason=self._gap_reason(end, start))
+            Gap(
+                span=TimeSpan.of(end, start),
+                reason=next(
+                    (
+                        reason
+                        for at, reason in self._breaks
+                        if end - self._stream.gap_ms <= at <= start
+                    ),
+                    GapReason.SILENT,
+                ),
+            )
             for end, start in pairs
             if start - end >= self._stream.gap_ms
         )
@@ -250,21 +265,6 @@ class LiveClips:
             following = self._samples(self._open[0], ahead)
         raw = RawClip(clip, frames, samples, error=error, following=following)
         return CapturedClip(raw, tally, closing.level, gaps)
-
-    def _trim(self, span: TimeSpan, covered: list[tuple[int, int]]) -> TimeSpan:
-        """Trim missing time off both ends of a clip."""
-        start, end = covered[0][0], covered[-1][1]
-        gap = self._stream.gap_ms
-        return TimeSpan.of(
-            start if start - span.start_ms >= gap else span.start_ms,
-            end if span.end_ms - end >= gap else span.end_ms,
-        )
-
-    def _gap_reason(self, start_ms: int, end_ms: int) -> GapReason:
-        within = (
-            reason for at, reason in self._breaks if start_ms - self._stream.gap_ms <= at <= end_ms
-        )
-        return next(within, GapReason.SILENT)
 
     def _samples(self, closing: _OpenClip, span: TimeSpan) -> Samples:
         if closing.audio is None:

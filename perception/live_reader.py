@@ -55,16 +55,6 @@ class SystemClock:
         stop.wait(seconds)
 
 
-@dataclass(frozen=True)
-class StreamShape:
-    """What a source sends. Width and height are in pixels; 0 without pictures."""
-
-    has_video: bool
-    has_audio: bool
-    width: int = 0
-    height: int = 0
-
-
 @dataclass(eq=False)
 class OpenSource:
     """An open source: its container and connection."""
@@ -73,11 +63,12 @@ class OpenSource:
     connection: SourceConnection | None
 
     @property
-    def shape(self) -> StreamShape:
-        """Return which streams it sends."""
+    def shape(self) -> tuple[bool, bool, int, int]:
+        """Return whether it sends pictures and sound, and width and height in pixels, or 0."""
         video, audio = video_stream(self.container), audio_stream(self.container)
-        size = (video.codec_context.width, video.codec_context.height) if video else (0, 0)
-        return StreamShape(video is not None, audio is not None, *size)
+        picture = video.codec_context if video else None
+        width, height = (picture.width, picture.height) if picture else (0, 0)
+        return video is not None, audio is not None, width, height
 
     @property
     def finite(self) -> bool:
@@ -103,8 +94,8 @@ def open_source(
         SourceUnreachable: it does not answer, or sends nothing that can be watched.
     """
     connection = OpenSource(*connect(source, settings.stream, is_stopping, is_timed_out))
-    shape = connection.shape
-    if not (shape.has_video or shape.has_audio):
+    has_video, has_audio, _, _ = connection.shape
+    if not (has_video or has_audio):
         connection.close()
         raise SourceUnreachable(f"{source.label}: sends neither video nor audio that can be read")
     return connection
@@ -221,15 +212,10 @@ class LiveReader:
                 return True
             if self._recorder is not None:
                 self._recorder.add(packet)
-            self._put(self._decode(packet))
+            is_video = isinstance(packet.stream, av.VideoStream)
+            self._put(self._decode_video(packet) if is_video else self._decode_audio(packet))
         ended = connection.connection is not None and connection.connection.ended
         return connection.finite or (ended and self.source.address == "-")
-
-    def _decode(self, packet: Packet) -> Iterator[CapturedClip]:
-        if isinstance(packet.stream, av.VideoStream):
-            yield from self._decode_video(packet)
-        else:
-            yield from self._decode_audio(packet)
 
     def _decode_video(self, packet: Packet) -> Iterator[CapturedClip]:
         self._clips.count_pictures(1 if packet.size else 0)
@@ -280,11 +266,7 @@ class LiveReader:
             span = clip.raw.clip.span
             recording = None if self._recorder is None else self._recorder.take(span)
             pending = replace(
-                clip,
-                gaps=gaps,
-                arrived_ms=now_ms,
-                can_wait=self._can_wait,
-                recording=recording,
+                clip, gaps=gaps, arrived_ms=now_ms, can_wait=self._can_wait, recording=recording
             )
             if self.buffer.put(
                 pending, wait=self._can_wait or last or span.end_ms > self._now_ms()

@@ -236,7 +236,12 @@ def _read_clock(
                 end = max(end, at + length)
             last = max(last, first + byte)
         else:
-            following = _head_after(path, name, last)
+            if name not in _HEADS or name in _REPEATED:
+                following = None
+            else:
+                with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+                    place = data.find(_HEADS[name], last + 1) - _LENGTH_BYTES.get(name, 0)
+                    following = place if place > last else None
         return finish(), following
 
 
@@ -261,9 +266,7 @@ def _stamps(
             yield packet.stream.type, stamp * base, length, packet.pos or 0
 
 
-def _indexed(
-    stream: VideoStream | AudioStream,
-) -> Iterator[tuple[str, Fraction, Fraction, int]]:
+def _indexed(stream: VideoStream | AudioStream) -> Iterator[tuple[str, Fraction, Fraction, int]]:
     base, length = stream.time_base or Fraction(1), Fraction(0)
     entries = [one for one in stream.index_entries if not one.is_discard]
     for one, after in zip_longest(entries, entries[1:]):
@@ -298,12 +301,3 @@ def _head_before(path: Path, name: str, byte: int) -> int | None:
             at = before
     # What repeats its heads can be read from anywhere.
     return byte if at < 0 and name in _REPEATED else max(0, at - _LENGTH_BYTES.get(name, 0))
-
-
-def _head_after(path: Path, name: str, last: int) -> int | None:
-    """Return where another file begins after the last packet that was read; None if none does."""
-    if name not in _HEADS or name in _REPEATED:
-        return None
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        at = data.find(_HEADS[name], last + 1) - _LENGTH_BYTES.get(name, 0)
-        return at if at > last else None

@@ -7,23 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import (
-    KEYFRAMES_ONLY,
-    Box,
-    ClipView,
-    Group,
-    Keyframe,
-    Percept,
-    SeenObject,
-    Sound,
-)
+from domain.media import KEYFRAMES_ONLY, Box, ClipView, Group, Keyframe, Percept, SeenObject, Sound
 from domain.streams import Gap, GapReason
 from models.native_runtime import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
 from perception.frame_keeper import SampledFrame
 from perception.jpeg import Blobs
-from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
+from perception.keyframes import ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.likeness import likeness
 from perception.screen_text import read_screen
 from perception.sounds import find_sounds
@@ -167,53 +158,34 @@ def _perceive_pictures(
     chosen = pick_keyframes(raw.frames, candidates, settings, blobs)
     readable = chosen if "screen" not in skipped_stages else ()
     things = chosen if "objects" not in skipped_stages else ()
-    faces = (
-        ()
-        if "faces" in skipped_stages
-        else _group_faces(raw, candidates, chosen, models, settings, blobs)
-    )
+    faces = tuple[Group, ...]()
+    if raw.frames and "faces" not in skipped_stages:
+        keyframes = [one.index for one in chosen]
+        shots = [candidate.shot for candidate in candidates]
+        detected = find_faces(raw.frames, shots, keyframes, models.faces, settings)
+        faces = group_faces(detected, models.faces.same_person, raw.clip, settings, blobs)
     raw.frames.clear()
     trim_heap()
-    return Percept(
-        clip=raw.clip,
-        keyframes=_encode_keyframes(chosen, models.images) if chosen else (),
-        screen_texts=read_screen(readable, models.screen) if readable else (),
-        objects=find_objects(things, models.objects) if things else (),
-        faces=faces,
-    )
-
-
-def _encode_keyframes(
-    chosen: Sequence[ChosenKeyframe], encoder: ImageEncoder | None
-) -> tuple[Keyframe, ...]:
-    """Return the keyframes with their vectors; those of images and texts if there is an encoder."""
-    rows = [None] * len(chosen) if encoder is None else encoder.images([c.image for c in chosen])
-    return tuple(
-        one.keyframe.model_copy(
-            update={
+    kept = list[Keyframe]()
+    if chosen:
+        encoder = models.images
+        rows = (
+            [None] * len(chosen) if encoder is None else encoder.images([c.image for c in chosen])
+        )
+        for one, row in zip(chosen, rows, strict=True):
+            vectors = {
                 "vector": None if row is None else tuple(row.tolist()),
                 "image_encoder": None if encoder is None else encoder.name,
                 "likeness": tuple(likeness(one.image).tolist()),
             }
-        )
-        for one, row in zip(chosen, rows, strict=True)
+            kept.append(one.keyframe.model_copy(update=vectors))
+    return Percept(
+        clip=raw.clip,
+        keyframes=tuple(kept),
+        screen_texts=read_screen(readable, models.screen) if readable else (),
+        objects=find_objects(things, models.objects) if things else (),
+        faces=faces,
     )
-
-
-def _group_faces(
-    raw: RawClip,
-    candidates: Sequence[Candidate],
-    chosen: Sequence[ChosenKeyframe],
-    models: PerceptionModels,
-    settings: WatchSettings,
-    blobs: Blobs,
-) -> tuple[Group, ...]:
-    if not raw.frames:
-        return ()
-    keyframes = [one.index for one in chosen]
-    shots = [candidate.shot for candidate in candidates]
-    detected = find_faces(raw.frames, shots, keyframes, models.faces, settings)
-    return group_faces(detected, models.faces.same_person, raw.clip, settings, blobs)
 
 
 def _perceive_audio(

@@ -160,18 +160,17 @@ class _PartPictures:
         packets = read_packets(self._container, [self._stream])
         timed = ((packet, self._time_of(packet)) for packet in packets if packet.size)
         for packet, time, until in _with_next_time(timed):
-            needed = time is None or self._note_due(time, until)
+            needed = time is None
+            if time is not None:
+                # The picture is due at each instant of ``[time, until)``.
+                self._end_ms = max(self._end_ms, until)
+                instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
+                self._due.update(dict.fromkeys(instants, time))
+                needed = bool(instants)
             if self._skips_unreferenced:
                 self._context.skip_frame = "DEFAULT" if needed else "NONREF"
             yield packet
         yield None
-
-    def _note_due(self, time: int, until: int) -> bool:
-        """Note the picture due at each instant of ``[time, until)``; tell whether there is one."""
-        self._end_ms = max(self._end_ms, until)
-        instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
-        self._due.update(dict.fromkeys(instants, time))
-        return bool(instants)
 
     def _time_of(self, packet: Packet | av.VideoFrame) -> int | None:
         """Return when a picture is shown; None if it is not, or is of another part."""

@@ -128,12 +128,6 @@ class QualityMeter:
         change, similarity = (
             (0.0, 0.0) if before is None else compare(before, self._last, self._threshold)
         )
-        return FrameMetrics(
-            change, self._sharpness(picture), hue_entropy(bgr, self._bins), similarity
-        )
-
-    def _sharpness(self, picture: av.VideoFrame) -> float:
-        """Return the variance of the Laplacian of luma, as if it ranged from 0 to 255."""
         # Tell whether the first plane is luma of 8 bits, from top to bottom.
         name = picture.format.name
         eight_bits = picture.format.components[0].bits == 8
@@ -141,18 +135,18 @@ class QualityMeter:
             name.startswith(_PLANAR) and eight_bits and picture.planes[0].line_size > 0
         )
         stored = picture if begins_with_luma else picture.reformat(format="yuv420p")
-        self._laplacian = laplacian(luma_plane(stored), self._laplacian)
+        plane, shape = stored.planes[0], (stored.height, stored.width)
+        luma = np.ndarray(shape, np.uint8, memoryview(plane), strides=(plane.line_size, 1))
+        self._laplacian = laplacian(luma, self._laplacian)
         # Its mean is next to nothing: inside a picture the differences add up to none.
         mean_square = cv2.norm(self._laplacian, cv2.NORM_L2SQR) / self._laplacian.size
         full = stored.color_range == ColorRange.JPEG or stored.format.name.startswith("yuvj")
-        return mean_square * (1.0 if full else 255 / _LIMITED_LUMA) ** 2
-
-
-def luma_plane(picture: av.VideoFrame) -> Grey:
-    """Return the first plane of a picture, H x W, without a copy."""
-    plane = picture.planes[0]
-    shape = (picture.height, picture.width)
-    return np.ndarray(shape, np.uint8, memoryview(plane), strides=(plane.line_size, 1))
+        return FrameMetrics(
+            change,
+            mean_square * (1.0 if full else 255 / _LIMITED_LUMA) ** 2,
+            hue_entropy(bgr, self._bins),
+            similarity,
+        )
 
 
 def bgr_pixels(picture: av.VideoFrame) -> NDArray[np.uint8]:
@@ -171,9 +165,9 @@ def compare(before: MeasuredPicture, now: MeasuredPicture, threshold: float) -> 
     """Return change and layout similarity of two pictures: exact ones if there may be a cut."""
     if before.size != now.size:
         return 255.0, 0.0
-    sampled = _compare_grey(before.sampled_grey, now.sampled_grey, threshold)
-    if not _may_be_wrong(*sampled, threshold):
-        return sampled
+    change, layout = _compare_grey(before.sampled_grey, now.sampled_grey, threshold)
+    if not _may_be_wrong(change, layout, threshold):
+        return change, layout
     return _compare_grey(before.whole_grey, now.whole_grey, threshold)
 
 

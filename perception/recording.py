@@ -100,8 +100,9 @@ class StreamRecorder:
         at_ms = int(packet.dts * base * 1000)
         if self._held and abs(at_ms - self._held[-1].at_ms) > JUMP_MS:
             self._drop()
-        stamps = (packet.pts, packet.dts, base)
-        self._held.append(_Held(index, bytes(packet), *stamps, packet.is_keyframe, at_ms))
+        self._held.append(
+            _Held(index, bytes(packet), packet.pts, packet.dts, base, packet.is_keyframe, at_ms)
+        )
         self._bytes += packet.size
         if self._bytes > MOST_BYTES:
             self._drop()
@@ -158,13 +159,13 @@ class StreamRecorder:
 
         The first such packet after that time where there is none before; the end without any.
         """
-        starts = [n for n, one in enumerate(self._held) if self._can_begin(one)]
+        starts = [
+            n
+            for n, one in enumerate(self._held)
+            if self._video is None or (one.is_key and one.stream == self._video)
+        ]
         before = [n for n in starts if self._held[n].at_ms <= at_ms]
         return before[-1] if before else next(iter(starts), len(self._held))
-
-    def _can_begin(self, one: _Held) -> bool:
-        """Check whether it is a key picture, or anything of a source without pictures."""
-        return self._video is None or (one.is_key and one.stream == self._video)
 
 
 class StreamCopy:

@@ -49,7 +49,14 @@ class RtspRelay:
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
         self._camera = AllowedHosts(host).connect((host, port), connect_s)
         if parts.scheme == "rtsps":
-            self._camera = _with_tls(self._camera, host)
+            # Cameras have self-signed certificates.
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            try:
+                self._camera = context.wrap_socket(self._camera, server_hostname=host)
+            except BaseException:
+                self._camera.close()
+                raise
         self._camera.settimeout(quiet_s)
         self._inner: socket.socket | None = None
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1)
@@ -108,17 +115,6 @@ class RtspRelay:
             raise ValueError("no RTSP message")
         self.redirected = bool(status and status[1].startswith(b"3"))
         return b"" if self.redirected else _encode_message(lines, stream)
-
-
-def _with_tls(camera: socket.socket, host: str) -> socket.socket:
-    """Wrap the connection in TLS; cameras have self-signed certificates."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        return context.wrap_socket(camera, server_hostname=host)
-    except BaseException:
-        camera.close()
-        raise
 
 
 def _read_exactly(stream: IO[bytes], size: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -31,22 +31,34 @@ def read_screen(chosen: Sequence[ChosenKeyframe], reader: ScreenReader) -> tuple
     A picture that shows what an earlier one showed is not read: it would add nothing.
     """
     texts: list[ScreenText] = []
+    read: list[ChosenKeyframe] = []
     # One after the other: what a reader computes with is large, and it has threads of its own.
-    for read in (_read_keyframe(one, reader) for one in _distinct(chosen)):
+    for one in chosen:
+        if any(_shows_the_same(one.image, other.image) for other in read):
+            continue
+        read.append(one)
         before = tuple(texts)
+        # Boxes are in the keyframe's pixels, whatever size it was read at.
+        image = one.image
+        scale = max(1.0, max(image.shape[:2]) / _MAX_SIDE)
+        shown = image
+        if scale != 1.0:
+            size = (round(image.shape[1] / scale), round(image.shape[0] / scale))
+            shown = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+        lines = [
+            line
+            for line in reader.read(shown)
+            if line.score > _MIN_SCORE
+            and sum(character.isalnum() for character in line.text) >= _MIN_LETTERS
+        ]
+        boxes = [_box(line, scale, image) for line in lines]
+        time = one.keyframe.time_ms
         texts += [
-            text for text in read if not any(same_text(text.text, other.text) for other in before)
+            ScreenText(time_ms=time, text=line.text, score=line.score, box=box)
+            for line, box in zip(lines, boxes, strict=True)
+            if box is not None and not any(same_text(line.text, other.text) for other in before)
         ]
     return tuple(texts)
-
-
-def _distinct(chosen: Sequence[ChosenKeyframe]) -> Iterator[ChosenKeyframe]:
-    """Yield the keyframes that show something else than every one before."""
-    yielded: list[ChosenKeyframe] = []
-    for one in chosen:
-        if not any(_shows_the_same(one.image, other.image) for other in yielded):
-            yielded.append(one)
-            yield one
 
 
 def _shows_the_same(one: Image, other: Image) -> bool:
@@ -59,37 +71,11 @@ def _shows_the_same(one: Image, other: Image) -> bool:
     return float(differences.max()) <= _NOISE
 
 
-def _read_keyframe(chosen: ChosenKeyframe, reader: ScreenReader) -> list[ScreenText]:
-    """Read one keyframe; boxes are in its pixels, whatever size it was read at."""
-    image = chosen.image
-    scale = max(1.0, max(image.shape[:2]) / _MAX_SIDE)
-    lines = [line for line in reader.read(_downscale(image, scale)) if _is_legible(line)]
-    boxes = [_box(line, scale, image) for line in lines]
-    time = chosen.keyframe.time_ms
-    return [
-        ScreenText(time_ms=time, text=line.text, score=line.score, box=box)
-        for line, box in zip(lines, boxes, strict=True)
-        if box is not None
-    ]
-
-
-def _downscale(image: Image, scale: float) -> Image:
-    if scale == 1.0:
-        return image
-    size = (round(image.shape[1] / scale), round(image.shape[0] / scale))
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-
-
 def _box(line: TextLine, scale: float, image: Image) -> Box | None:
     x0, y0, x1, y1 = (round(value * scale) for value in line.box)
     x0, y0 = max(0, x0), max(0, y0)
     x1, y1 = min(image.shape[1], x1), min(image.shape[0], y1)
     return Box(x0=x0, y0=y0, x1=x1, y1=y1) if x1 > x0 and y1 > y0 else None
-
-
-def _is_legible(line: TextLine) -> bool:
-    letters = sum(character.isalnum() for character in line.text)
-    return line.score > _MIN_SCORE and letters >= _MIN_LETTERS
 
 
 def same_text(a: str, b: str) -> bool:

@@ -91,9 +91,8 @@ class KeyPictureFinder:
     def before(self, ms: int) -> int:
         """Return the time of the key picture at or before ``ms``; ``ms`` if the first is later."""
         found = _seek_target(self._container, self._info, self._part, "video", ms)
-        return self._first_key_time(ms) if found is None else found[1]
-
-    def _first_key_time(self, ms: int) -> int:
+        if found is not None:
+            return found[1]
         self.close()
         self._container = self._part.open(self._path)
         stream, base = pictures_of(self._container)
@@ -108,22 +107,14 @@ def _seek_target(
     for margin in _MARGINS_MS:
         if ms - margin <= part.span.start_ms and (part.is_within or ms - margin <= 0):
             return None
-        key_time = _key_time_after_seek(container, info, part, kind, ms - margin)
-        if key_time is not None and key_time <= ms:
+        try:
+            stream, base = _seek(container, info, part, kind, ms - margin)
+            pts = _first_key_pts(demux(container, [stream]))
+        except av.FFmpegError:
+            continue
+        if pts is not None and (key_time := part.clock(base).ms(pts)) <= ms:
             return ms - margin, key_time
     return None
-
-
-def _key_time_after_seek(
-    container: InputContainer, info: SourceInfo, part: Part, kind: Kind, target_ms: int
-) -> int | None:
-    """Return the time of the first key packet after seeking; None if there is none."""
-    try:
-        stream, base = _seek(container, info, part, kind, target_ms)
-        pts = _first_key_pts(demux(container, [stream]))
-    except av.FFmpegError:
-        return None
-    return None if pts is None else part.clock(base).ms(pts)
 
 
 def _first_key_pts(packets: Iterable[Packet]) -> int | None:

@@ -8,8 +8,7 @@ windows of a clip see nothing of another clip, so that it can be redone alone.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,26 +26,6 @@ if TYPE_CHECKING:
     from models.ports import Samples, SoundClassifier
 
 KINDS = Path(__file__).with_name("sound_kinds.toml")
-
-
-@dataclass(frozen=True)
-class _Windows:
-    """Where the windows of a clip lie: each stands for the hop around its middle."""
-
-    count: int
-    window_ms: float
-    hop_ms: float
-    length_ms: int
-
-    def span(self, first: int, last: int) -> tuple[int, int]:
-        """Return from when until when windows stand for; those at the ends reach the ends."""
-        start = 0 if first == 0 else round(self._middle(first) - self.hop_ms / 2)
-        end = self._middle(last) + self.hop_ms / 2
-        return start, self.length_ms if last == self.count - 1 else round(end)
-
-    def _middle(self, number: int) -> float:
-        start = min(number * self.hop_ms, max(0.0, self.length_ms - self.window_ms))
-        return start + self.window_ms / 2
 
 
 @cache
@@ -69,30 +48,29 @@ def find_sounds(
     """
     scores = classifier.scores(samples)
     to_ms = 1000 / settings.audio_hz
-    windows = _Windows(
-        len(scores), classifier.window * to_ms, classifier.hop * to_ms, round(len(samples) * to_ms)
-    )
-    found = [
-        Sound(
-            span=clip_span(*windows.span(int(run[0]), int(run[-1])), clip),
-            kind=kind,
-            score=float(values[run].max()),
-        )
-        for kind, values in _kind_scores(scores, classifier.labels).items()
-        for run in _runs(np.flatnonzero(values >= settings.sound_score), windows.hop_ms, settings)
-    ]
-    return tuple(sorted(found, key=lambda one: (one.span.start_ms, one.span.end_ms, one.kind)))
-
-
-def _kind_scores(
-    scores: NDArray[np.float32], labels: Sequence[str]
-) -> dict[str, NDArray[np.float32]]:
-    """Return the score of each kind in each window: that of its most likely class."""
-    place = {label: number for number, label in enumerate(labels)}
-    return {
+    window_ms, hop_ms = classifier.window * to_ms, classifier.hop * to_ms
+    length_ms = round(len(samples) * to_ms)
+    # Each window stands for the hop around its middle; those at the ends reach the ends.
+    last_ms = max(0.0, length_ms - window_ms)
+    middles = [min(number * hop_ms, last_ms) + window_ms / 2 for number in range(len(scores))]
+    starts = [0, *(round(middle - hop_ms / 2) for middle in middles[1:])]
+    ends = [*(round(middle + hop_ms / 2) for middle in middles[:-1]), length_ms]
+    place = {label: number for number, label in enumerate(classifier.labels)}
+    # The score of each kind in each window: that of its most likely class.
+    of_kinds = {
         kind: scores[:, [place[one] for one in classes]].max(axis=1)
         for kind, classes in sound_kinds().items()
     }
+    found = [
+        Sound(
+            span=clip_span(starts[int(run[0])], ends[int(run[-1])], clip),
+            kind=kind,
+            score=float(values[run].max()),
+        )
+        for kind, values in of_kinds.items()
+        for run in _runs(np.flatnonzero(values >= settings.sound_score), hop_ms, settings)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.span.start_ms, one.span.end_ms, one.kind)))
 
 
 def _runs(

@@ -57,13 +57,13 @@ class TextTrack:
 def subtitle_streams(container: InputContainer) -> tuple[SubtitleStream, ...]:
     """Return the subtitle streams of an open container, in order."""
     return tuple(
-        SubtitleStream(one.index, _codec(one), _language(one.metadata))
+        SubtitleStream(
+            one.index,
+            one.codec_context.name if one.codec_context is not None else "unknown",
+            _language(one.metadata),
+        )
         for one in container.streams.subtitles
     )
-
-
-def _codec(stream: Any) -> str:
-    return stream.codec_context.name if stream.codec_context is not None else "unknown"
 
 
 def _language(metadata: dict[str, str]) -> str:
@@ -131,14 +131,11 @@ def chapters_of(container: InputContainer, zero: Fraction) -> tuple[Cue, ...]:
 
     ``zero`` is where video time 0 lies on the container's clock, in seconds.
     """
-    found = [_chapter(chapter, zero) for chapter in container.chapters()]
-    return tuple(sorted((cue for cue in found if cue is not None), key=_by_time))
-
-
-def _chapter(chapter: Any, zero: Fraction) -> Cue | None:
-    title = chapter["metadata"].get("title", "").strip()
-    if not title or not chapter["time_base"]:
-        return None
-    clock = StreamClock(chapter["time_base"], zero)
-    start, end = max(0, clock.ms(chapter["start"])), clock.ms(chapter["end"])
-    return Cue(TimeSpan.of(start, max(start, end)), title)
+    found = list[Cue]()
+    for chapter in container.chapters():
+        title, base = chapter["metadata"].get("title", "").strip(), chapter["time_base"]
+        if title and base:
+            clock = StreamClock(base, zero)
+            start, end = max(0, clock.ms(chapter["start"])), clock.ms(chapter["end"])
+            found.append(Cue(TimeSpan.of(start, max(start, end)), title))
+    return tuple(sorted(found, key=_by_time))

@@ -63,7 +63,7 @@ def find_turns(
         spans: where somebody speaks, in milliseconds, in order, disjoint.
         hz: samples a second.
     """
-    windows = [window for span in spans for window in cut_windows(*span)]
+    windows = [window for start, end in spans for window in cut_windows(start, end)]
     if not windows:
         return []
     vectors = np.stack(map_in_threads(lambda w: encoder.embed(_slice(samples, *w, hz)), windows))
@@ -144,16 +144,21 @@ def group_voices(
 ) -> tuple[Group, ...]:
     """Return a group for each voice with a long enough turn; its sightings are those turns."""
     known = [turn for turn in turns if turn.length_ms >= settings.voice_turn_ms]
-    vectors = map_in_threads(lambda turn: _embed(turn, samples, encoder, settings.audio_hz), known)
+    vectors = map_in_threads(
+        lambda turn: encoder.embed(
+            _slice(
+                samples,
+                turn.start_ms,
+                min(turn.end_ms, turn.start_ms + _MAX_EMBEDDED_MS),
+                settings.audio_hz,
+            )
+        ),
+        known,
+    )
     of_voice: dict[int, list[tuple[SpeakerTurn, Vector]]] = {}
     for turn, vector in zip(known, vectors, strict=True):
         of_voice.setdefault(turn.voice, []).append((turn, vector))
     return tuple(_group(voice, of_voice[voice], clip) for voice in sorted(of_voice))
-
-
-def _embed(turn: SpeakerTurn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Vector:
-    end_ms = min(turn.end_ms, turn.start_ms + _MAX_EMBEDDED_MS)
-    return encoder.embed(_slice(samples, turn.start_ms, end_ms, hz))
 
 
 def _group(voice: int, turns: Sequence[tuple[SpeakerTurn, Vector]], clip: Clip) -> Group:

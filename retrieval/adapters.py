@@ -92,14 +92,16 @@ def as_langchain_retriever(
             self, query: str, *, run_manager: CallbackManagerForRetrieverRun
         ) -> list[Document]:
             del run_manager
-            return [_document(one) for one in retrievers.search(view, mode, query).evidence]
+            return [
+                Document(
+                    id=one.ref,
+                    page_content=one.text,
+                    metadata=_metadata(one) | {"score": one.score},
+                )
+                for one in retrievers.search(view, mode, query).evidence
+            ]
 
     return _LangChain()
-
-
-def _document(evidence: Evidence) -> Document:
-    metadata = _metadata(evidence) | {"score": evidence.score}
-    return Document(id=evidence.ref, page_content=evidence.text, metadata=metadata)
 
 
 def _metadata(evidence: Evidence) -> dict[str, str | int | float]:

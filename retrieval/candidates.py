@@ -97,13 +97,27 @@ def find_candidates(
         read: Reads stored lines by id.
         wanted: Clips that the mode requires.
     """
-    hits = _word_hits(database, plan)
+    question = plan.question
+    sought = {*question.words, *(word for words in question.option_words for word in words)}
+    phrases = {
+        term: question.database_words[term]
+        for term in sorted(sought & question.database_words.keys())
+    }
+    lines_by_clip = clips_with_words(database, plan.scopes, [*phrases.values()])
+    gaps = clips_after_gaps(database, plan.scopes)
+    hits = word_hits(plan.scopes, [*phrases], lines_by_clip, plan.size.clips, gaps)
     speakers = _speakers(database, plan)
     if plan.everything:
         chosen = sample = _all_clips(plan.scopes)
     else:
         sample = sampled_clips(plan.scopes, SAMPLE)
-        chosen = _choose_clips(database, plan, hits, speakers) | wanted
+        nearest = _nearest_clips(database, plan)
+        question_vector, option_vectors = plan.vectors.question[None], plan.vectors.stacked[1:]
+        by_vector = nearest(question_vector, BY_QUESTION, EVERYTHING) | nearest(
+            option_vectors, BY_OPTION, EVERYTHING
+        )
+        near = by_vector | _by_words(plan, hits) | _by_time(plan, nearest)
+        chosen = (near | _by_people(plan, speakers, nearest)) | wanted
     clips = _with_clip_before(chosen) | sample
     lines = _lines_of(database, plan, clips, read)
     candidates = _with_statistics(plan, lines, sample, hits)
@@ -182,30 +196,6 @@ def _speakers(database: Reader, plan: SearchPlan) -> dict[str, int]:
     if plan.size.clips > SHORT and not are_people(people):
         return {}
     return speakers_in_view(database, plan.scopes)
-
-
-def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
-    question = plan.question
-    wanted = {*question.words, *(word for words in question.option_words for word in words)}
-    phrases = {
-        term: question.database_words[term]
-        for term in sorted(wanted & question.database_words.keys())
-    }
-    lines_by_clip = clips_with_words(database, plan.scopes, [*phrases.values()])
-    gaps = clips_after_gaps(database, plan.scopes)
-    return word_hits(plan.scopes, [*phrases], lines_by_clip, plan.size.clips, gaps)
-
-
-def _choose_clips(
-    database: Reader, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
-) -> set[Clip]:
-    nearest = _nearest_clips(database, plan)
-    question_vector, option_vectors = plan.vectors.question[None], plan.vectors.stacked[1:]
-    by_vector = nearest(question_vector, BY_QUESTION, EVERYTHING) | nearest(
-        option_vectors, BY_OPTION, EVERYTHING
-    )
-    chosen = by_vector | _by_words(plan, hits) | _by_time(plan, nearest)
-    return chosen | _by_people(plan, speakers, nearest)
 
 
 def _by_people(plan: SearchPlan, speakers: Mapping[str, int], nearest: NearestClips) -> set[Clip]:

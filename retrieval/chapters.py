@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
@@ -131,7 +131,7 @@ def chapters(
     if ends is None:
         ends = chapter_ends(span, telling_lines, vectors[told], ended=ended)
     read = [one._replace(line=told[one.line]) for one in _read(telling_lines, parser)]
-    spans = [TimeSpan.of(*bounds) for bounds in pairwise([span.start_ms, *ends])]
+    spans = [TimeSpan.of(start, end) for start, end in pairwise([span.start_ms, *ends])]
     parts = [{n for n in told if begins_in(lines[n].span, part)} for part in spans]
     asides = embed(sorted(load_words("asides")))
     whole = normalise_rows(vectors[told].sum(axis=0))[0]
@@ -435,20 +435,14 @@ def coarser_caption(finer: Sequence[str], counts: DocumentCounts, most: int) -> 
     chosen: set[int] = set()
     covered: frozenset[str] = frozenset()
     while len(chosen) < most:
-        gains = list(_gains(words, weights, covered))
+        gains = list[float]()
+        for terms_of_sentence in words:
+            # Summed in order: floats depend on it, and the order of sets differs between processes.
+            added = sum(weights[term] for term in sorted(terms_of_sentence - covered))
+            gains.append(round(added / math.sqrt(max(FEW_TERMS, len(terms_of_sentence))), 9))
         best = max(range(len(gains)), key=lambda number: (gains[number], -number), default=0)
         if not gains or gains[best] <= 0:
             break
         chosen.add(best)
         covered |= words[best]
     return BREAK.join(sentences[number] for number in sorted(chosen))
-
-
-def _gains(
-    words: Sequence[frozenset[str]], weights: Mapping[str, float], covered: frozenset[str]
-) -> Iterator[float]:
-    """Yield what each set would add, over the root of its size: long ones add more by chance."""
-    for terms_of_sentence in words:
-        # Summed in order: floats depend on it, and the order of sets differs between processes.
-        added = sum(weights[term] for term in sorted(terms_of_sentence - covered))
-        yield round(added / math.sqrt(max(FEW_TERMS, len(terms_of_sentence))), 9)

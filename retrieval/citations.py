@@ -59,34 +59,22 @@ def _in_scope(
     for segment, label, summary, start, end in cited_segments(session, scope, ids["s"]):
         text = with_current_names(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
-    yield from _frames(session, scope, ids["k"], names)
-    yield from _kept(session, scope, ids["f"], names)
-    for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["e"], ids["r"]):
-        yield _citation(ref, scope, span, with_current_names(text, names), clip)
-
-
-def _frames(
-    session: Session, scope: Scope, ids: Collection[int], names: dict[str, str]
-) -> Iterator[Citation]:
-    frames = cited_frames(session, scope, ids)
-    clips = {frame.clip for frame in frames}
+    shown = cited_frames(session, scope, ids["k"])
+    clips = {frame.clip for frame in shown}
     keyframes = VideoKeyframes(
-        scope.video, clip_contents(session, scope, clips)._replace(frames=frames), {}
+        scope.video, clip_contents(session, scope, clips)._replace(frames=shown), {}
     )
-    for frame in frames:
+    for frame in shown:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
         yield _citation(f"k{frame.id}", scope, span, describe(keyframes, frame, names), frame.clip)
-
-
-def _kept(
-    session: Session, scope: Scope, ids: Collection[int], names: dict[str, str]
-) -> Iterator[Citation]:
-    frames = cited_kept(session, scope, ids)
-    contents = clip_contents(session, scope, {frame.clip for frame in frames})
-    for frame in frames:
-        span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
-        text = describe_kept(contents, frame, names)
-        yield _citation(f"f{frame.id}", scope, span, text, frame.clip)
+    kept = cited_kept(session, scope, ids["f"])
+    contents = clip_contents(session, scope, {one.clip for one in kept})
+    for one in kept:
+        span = TimeSpan.of(one.time_ms, one.time_ms + NEAR_MS)
+        text = describe_kept(contents, one, names)
+        yield _citation(f"f{one.id}", scope, span, text, one.clip)
+    for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["e"], ids["r"]):
+        yield _citation(ref, scope, span, with_current_names(text, names), clip)
 
 
 def _citation(ref: str, scope: Scope, span: TimeSpan, text: str, clip: int | None) -> Citation:

@@ -96,15 +96,16 @@ def keyframe(
         seen: Refs that were shown already.
     """
     scored = [image for keyframes in videos for image in _score_keyframes(context, keyframes)]
+    image_cosines = {
+        frame: value for keyframes in videos for frame, value in keyframes.image_cosines.items()
+    }
     if images_model is not None:
-        cosines = _image_cosines(videos)
-        scored = [_with_likeness(cosines, image, images_model) for image in scored]
+        scored = [_with_likeness(image_cosines, image, images_model) for image in scored]
     fresh = [image for image in scored if f"k{image.frame.id}" not in seen]
     shown_before = [image for image in scored if f"k{image.frame.id}" in seen]
     chosen = [*spread_over_clips(fresh), *spread_over_clips(shown_before)][:images]
     by_video = {keyframes.video: keyframes for keyframes in videos}
     # Closeness in [0, 1] of images: of those with an image cosine, this.
-    image_cosines = _image_cosines(videos)
     by_words = [image for image in chosen if image.frame.id not in image_cosines]
     words = iter(_closeness_by_words(context, videos, by_words))
     scores = [
@@ -120,17 +121,23 @@ def keyframe(
         for image, score in zip(chosen, scores, strict=True)
     )
     evidence = tuple(image_evidence(image) for image in shown)
+    # Closeness is checked by the image-text model's threshold, else by that of lines.
+    lines = context.candidates.view_lines
+    if not image_cosines or images_model is None:
+        is_far = nothing_close(evidence, lines)
+    else:
+        others = [piece for piece in evidence if int(piece.ref[1:]) not in image_cosines]
+        is_far = nothing_close(others, lines) and max(image_cosines.values()) < images_model.close
     clips = sum(len({frame.clip for frame in keyframes.contents.frames}) for keyframes in videos)
+    how = ranking_method(videos, len(image_cosines), images_model)
     return Retrieval(
         mode=Mode.KEYFRAME,
         query=context.query,
         focus=focus,
         evidence=evidence,
         images=shown,
-        nothing_close=_nothing_close(context, videos, evidence, images_model),
-        searched=context.searched(
-            f"the keyframes of {clips} clips {ranking_method(videos, images_model)}"
-        ),
+        nothing_close=is_far,
+        searched=context.searched(f"the keyframes of {clips} clips {how}"),
     )
 
 
@@ -165,39 +172,19 @@ def keyframes_at(
     )
 
 
-def ranking_method(videos: Sequence[VideoKeyframes], images_model: ImageEncoder | None) -> str:
-    """Describe in words what images are ranked by."""
+def ranking_method(
+    videos: Sequence[VideoKeyframes], compared: int, images_model: ImageEncoder | None
+) -> str:
+    """Describe in words what images are ranked by, ``compared`` of which have image cosines."""
     has_descriptions = any(keyframes.description_cosines for keyframes in videos)
     words = f"by {'their descriptions and ' if has_descriptions else ''}the words of their time"
     if images_model is None:
         return f"{words} (this profile has no image-text model)"
-    compared = _image_cosines(videos)
     frames = sum(len(keyframes.contents.frames) for keyframes in videos)
     if not compared:
         return f"{words} (they have no vectors of {images_model.name}: homer reembed makes them)"
-    rest = "" if len(compared) >= frames else f", {frames - len(compared)} of {frames} {words}"
+    rest = "" if compared >= frames else f", {frames - compared} of {frames} {words}"
     return f"by their likeness under {images_model.name}{rest}"
-
-
-def _nothing_close(
-    context: QueryContext,
-    videos: Sequence[VideoKeyframes],
-    evidence: Sequence[Evidence],
-    images_model: ImageEncoder | None,
-) -> bool:
-    """Check closeness by the image-text model's threshold, else by that of lines."""
-    cosines = _image_cosines(videos)
-    if not cosines or images_model is None:
-        return nothing_close(evidence, context.candidates.view_lines)
-    by_words = [piece for piece in evidence if int(piece.ref[1:]) not in cosines]
-    is_far = nothing_close(by_words, context.candidates.view_lines)
-    return is_far and max(cosines.values()) < images_model.close
-
-
-def _image_cosines(videos: Sequence[VideoKeyframes]) -> dict[int, float]:
-    return {
-        frame: value for keyframes in videos for frame, value in keyframes.image_cosines.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -227,8 +214,24 @@ def _score_keyframes(context: QueryContext, keyframes: VideoKeyframes) -> list[S
     lines_by_clip = {clip: _lines_of_clip(context, keyframes.video, clip) for clip in clips}
     scored = []
     for frame in keyframes.contents.frames:
-        line, score = lines_by_clip[frame.clip].at(frame.time_ms)
-        score = max(score, _description_score(context, keyframes, frame))
+        numbers, (starts, ends), scores = lines_by_clip[frame.clip]
+        line: int | None = None
+        score = NO_LINES_SCORE
+        if len(numbers):
+            # The best of the lines nearest in time.
+            distance = np.maximum(np.maximum(starts - frame.time_ms, frame.time_ms - ends), 0)
+            nearest = np.flatnonzero(distance == distance.min())
+            best = int(nearest[scores[nearest].argmax()])
+            line = int(numbers[best])
+            score = float(scores[best]) - float(distance[best]) / FAR_MS
+        cosine = keyframes.description_cosines.get(frame.id)
+        if cosine is None or context.relevance is None:
+            described = NO_LINES_SCORE
+        else:
+            described = LINE * float(context.relevance.scales[0].of(np.array([cosine]))[0])
+            cells = context.lines.cells_of(keyframes.video, [frame.clip])
+            described += float(context.relevance.cells[cells[0]]) if len(cells) else 0.0
+        score = max(score, described)
         # The share of the query's words in a frame's description and contents, in [0, 1].
         texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
         labels = [
@@ -241,17 +244,6 @@ def _score_keyframes(context: QueryContext, keyframes: VideoKeyframes) -> list[S
         score += OVERLAP_WEIGHT * word_overlap
         scored.append(ScoredKeyframe(keyframes.video, frame, score, line))
     return scored
-
-
-def _description_score(
-    context: QueryContext, keyframes: VideoKeyframes, frame: KeyframeOnClip
-) -> float:
-    cosine = keyframes.description_cosines.get(frame.id)
-    if cosine is None or context.relevance is None:
-        return NO_LINES_SCORE
-    cosine_score = LINE * float(context.relevance.scales[0].of(np.array([cosine]))[0])
-    cells = context.lines.cells_of(keyframes.video, [frame.clip])
-    return cosine_score + (float(context.relevance.cells[cells[0]]) if len(cells) else 0.0)
 
 
 def _with_likeness(
@@ -269,54 +261,25 @@ def _with_likeness(
     return replace(image, score=cosine - 10 * NO_LINES_SCORE * (1 if is_close else -1))
 
 
-@dataclass(frozen=True, eq=False)
-class _ClipLines:
-    """The L lines of a clip with starts and ends in ms (2, L) and scores (L,).
-
-    Images of a clip without lines come after all others.
-    """
-
-    lines: Ints
-    spans: Ints
-    scores: Scores
-
-    def at(self, time_ms: int) -> tuple[int | None, float]:
-        """Return the best of the lines nearest in time, with its score."""
-        if not len(self.lines):
-            return None, NO_LINES_SCORE
-        starts, ends = self.spans
-        distance = np.maximum(np.maximum(starts - time_ms, time_ms - ends), 0)
-        nearest = np.flatnonzero(distance == distance.min())
-        best = int(nearest[self.scores[nearest].argmax()])
-        return int(self.lines[best]), float(self.scores[best]) - float(distance[best]) / FAR_MS
-
-
-_NO_LINES = _ClipLines(np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.int64), np.zeros(0))
-
-
-def _lines_of_clip(context: QueryContext, video: str, clip: int) -> _ClipLines:
+def _lines_of_clip(context: QueryContext, video: str, clip: int) -> tuple[Ints, Ints, Scores]:
+    """Return the L lines of a clip, with starts and ends in ms (2, L) and scores (L,)."""
     lines = context.lines
     cells = lines.cells_of(video, [clip])
     if not len(cells) or context.relevance is None:
-        return _NO_LINES
+        return np.zeros(0, np.int64), np.zeros((2, 0), np.int64), np.zeros(0)
     numbers = lines.lines_of(cells.tolist())
     scores = line_scores(context.candidates, context.relevance, numbers).max(axis=0)
     spans = np.stack([lines.arrays.start_ms[numbers], lines.arrays.end_ms[numbers]])
-    return _ClipLines(numbers, spans, scores)
+    return numbers, spans, scores
 
 
 def _description(context: QueryContext, keyframes: VideoKeyframes, image: ScoredKeyframe) -> str:
-    names = context.people.names(keyframes.video)
-    return describe(keyframes, image.frame, names, _line_at_frame(context, image, names))
-
-
-def _line_at_frame(context: QueryContext, image: ScoredKeyframe, names: Mapping[str, str]) -> str:
-    """Return the text of an image's line if it overlaps the frame's time; else ""."""
-    if image.line is None:
-        return ""
-    row = context.lines.line(image.line)[1]
-    near = row.start_ms - NEAR_MS <= image.frame.time_ms <= row.end_ms + NEAR_MS
-    return line_text(row, names) if near else ""
+    names, text = context.people.names(keyframes.video), ""
+    if image.line is not None:
+        row = context.lines.line(image.line)[1]
+        if row.start_ms - NEAR_MS <= image.frame.time_ms <= row.end_ms + NEAR_MS:
+            text = line_text(row, names)
+    return describe(keyframes, image.frame, names, text)
 
 
 def _closeness_by_words(

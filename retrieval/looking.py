@@ -73,24 +73,21 @@ def look_at(store: Store, settings: WatchSettings, scope: Scope, span: TimeSpan,
         raise InputError(f"{format_clock(span.start_ms)} is after {format_clock(end_ms)}, the end")
     seen = TimeSpan.of(span.start_ms, max(span.start_ms + 1, min(span.end_ms, end_ms)))
     decoded, why = _decoded(store, settings, scope, seen, clips, most)
-    near = tuple(
-        clip.index for clip in clips if clip.span.overlap_ms(_widened(seen, settings.clip_ms))
-    )
+    around = AROUND_CLIPS * settings.clip_ms
+    wide = TimeSpan.of(max(0, seen.start_ms - around), seen.end_ms + around)
+    near = tuple(clip.index for clip in clips if clip.span.overlap_ms(wide))
     if decoded:
         return Look(seen, decoded, near, "decoded from the video's file")
-    return Look(seen, _nearest(store, scope, seen, near, most), near, f"stored image ({why})")
-
-
-def _widened(span: TimeSpan, clip_ms: int) -> TimeSpan:
-    around = AROUND_CLIPS * clip_ms
-    return TimeSpan.of(max(0, span.start_ms - around), span.end_ms + around)
-
-
-def times_in(span: TimeSpan, most: int) -> list[int]:
-    """Return at most ``most`` times spread over a span, at least a second apart."""
-    count = min(most, max(1, span.length_ms // STEP_MS))
-    edges = [span.start_ms + span.length_ms * n // count for n in range(count + 1)]
-    return [span.start_ms] if count == 1 else [(a + b) // 2 for a, b in pairwise(edges)]
+    with store.begin() as session:
+        frames = clip_contents(session, scope, near).frames
+    look = Look(seen, (), (), "")
+    nearest = sorted(frames, key=lambda one: (look.away_ms(one), one.time_ms, one.id))[:most]
+    return Look(
+        seen,
+        tuple(sorted(nearest, key=lambda one: (one.time_ms, one.id))),
+        near,
+        f"stored image ({why})",
+    )
 
 
 def _decoded(
@@ -111,8 +108,12 @@ def _decoded(
     file = original_file(store.home, scope.video, path)
     if file is None:
         return (), "the video's file is gone or has changed"
+    # Spread over the span, at least a second apart.
+    count = min(most, max(1, span.length_ms // STEP_MS))
+    edges = [span.start_ms + span.length_ms * n // count for n in range(count + 1)]
+    times = [span.start_ms] if count == 1 else [(a + b) // 2 for a, b in pairwise(edges)]
     try:
-        pictures = decode_frames(file, settings, times_in(span, most))
+        pictures = decode_frames(file, settings, times)
     except (MediaError, OSError):
         return (), "the video's file cannot be decoded there"
     frames, blobs = [], Blobs()
@@ -130,14 +131,3 @@ def _decoded(
             store.blobs.put(data)
         stored = add_looked_frames(session, scope.video, frames)
     return tuple(stored), "the video's file shows nothing there"
-
-
-def _nearest(
-    store: Store, scope: Scope, span: TimeSpan, clips: tuple[int, ...], most: int
-) -> tuple[KeyframeOnClip, ...]:
-    """Return the stored keyframes nearest to a time, in order of time."""
-    with store.begin() as session:
-        frames = clip_contents(session, scope, clips).frames
-    look = Look(span, (), (), "")
-    nearest = sorted(frames, key=lambda one: (look.away_ms(one), one.time_ms, one.id))[:most]
-    return tuple(sorted(nearest, key=lambda one: (one.time_ms, one.id)))

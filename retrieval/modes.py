@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from domain.asking import Evidence, Mode
+from domain.asking import Mode
 from domain.errors import InputError
 from domain.memories import Edge, Segment
 from domain.settings import AskSettings
@@ -17,7 +16,7 @@ from retrieval.lines import Floats, Ints, Scores
 from retrieval.people_in_query import ViewPerson
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.ranking import RankedLine, line_scores
-from retrieval.relevance import Relevance, closeness, decayed, standardise
+from retrieval.relevance import closeness, decayed, standardise
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.terms import terms
 from store.database import Store
@@ -70,9 +69,27 @@ def rank_segments(
     context: QueryContext, near: SegmentArrays, texts: ReadTexts, read: ReadSegments
 ) -> RankedSegments:
     """Rank segments by the sum of three standardised scores: vector, words, and best clip."""
-    clips = _best_clips(context, near)
+    if context.relevance is None or not len(near.id):
+        clips = np.zeros(len(near.id))
+    else:
+        cells, hits = context.relevance.cells, context.candidates.hits
+        lowest = float(cells.min())
+        places = np.full(hits.size + 1, lowest)
+        places[context.candidates.places] = cells
+        clip_scores = places[hits.places(np.repeat(near.video, near.counts), near.clips)]
+        best, has_clips = np.full(len(near.id), lowest), near.counts > 0
+        if has_clips.any():
+            first = np.cumsum(near.counts) - near.counts
+            best[has_clips] = np.maximum.reduceat(clip_scores, first[has_clips])
+        clips = best
     words = np.zeros(len(near.id), dtype=np.float32)
-    selected = _select_read(near.cosine, clips)
+    if len(near.cosine) <= READ:
+        selected = np.arange(len(near.cosine))
+    else:
+        nearest = [
+            np.argsort(-scores, kind="stable")[: READ // 2] for scores in (near.cosine, clips)
+        ]
+        selected = np.unique(np.concatenate(nearest))
     ids = near.id[selected].tolist()
     text_of = texts(ids)
     idf = {
@@ -85,30 +102,6 @@ def rank_segments(
         words[place] = sum(idf[word] for word in idf if word in segment_words) / total
     scores = standardise(near.cosine) + standardise(words) + standardise(clips)
     return RankedSegments(near, scores, words, read)
-
-
-def _select_read(cosines: Floats, clips: Scores) -> Ints:
-    """Choose the segments whose text is read: the nearest, and those with the best clips."""
-    if len(cosines) <= READ:
-        return np.arange(len(cosines))
-    nearest = [np.argsort(-scores, kind="stable")[: READ // 2] for scores in (cosines, clips)]
-    return np.unique(np.concatenate(nearest))
-
-
-def _best_clips(context: QueryContext, near: SegmentArrays) -> Scores:
-    """Return the best score of each segment's clips, (S,); the lowest one without a candidate."""
-    if context.relevance is None or not len(near.id):
-        return np.zeros(len(near.id))
-    cells, hits = context.relevance.cells, context.candidates.hits
-    lowest = float(cells.min())
-    places = np.full(hits.size + 1, lowest)
-    places[context.candidates.places] = cells
-    clip_scores = places[hits.places(np.repeat(near.video, near.counts), near.clips)]
-    best, has_clips = np.full(len(near.id), lowest), near.counts > 0
-    if has_clips.any():
-        first = np.cumsum(near.counts) - near.counts
-        best[has_clips] = np.maximum.reduceat(clip_scores, first[has_clips])
-    return best
 
 
 def event(
@@ -143,7 +136,15 @@ def _neighbourhood(
     near = sorted(places, key=lambda place: (-ranked.scores[place], place))[:neighbours]
     neighbours_shown = ranked.segments(near)
     shown = {segment.id, *(neighbour.id for neighbour in neighbours_shown)}
-    evidence = _evidence(context, ranked, [focus, *near], [segment, *neighbours_shown])
+    # The focus and its neighbours are evidence with falling scores.
+    scores = [float(ranked.scores[place]) for place in (focus, *near)]
+    falling = [min(scores[: i + 1]) for i in range(len(scores))]
+    nearness = context.cosine_scale.nearness(float(ranked.near.cosine[focus]))
+    decaying = decayed(closeness(nearness, float(ranked.words[focus])), falling)
+    evidence = tuple(
+        context.segment_evidence(one, score)
+        for one, score in zip([segment, *neighbours_shown], decaying, strict=True)
+    )
     return Retrieval(
         mode=mode,
         query=context.query,
@@ -153,23 +154,6 @@ def _neighbourhood(
         edges=tuple(edge for edge in edges if {edge.source, edge.target} <= shown),
         nothing_close=nothing_close(evidence, int(len(ranked.near.id) / context.share)),
         searched=context.searched(f"{len(ranked.near.id)} events"),
-    )
-
-
-def _evidence(
-    context: QueryContext,
-    ranked: RankedSegments,
-    places: Sequence[int],
-    segments: Sequence[Segment],
-) -> tuple[Evidence, ...]:
-    """Return the focus and its neighbours as evidence, with falling scores."""
-    scores = [float(ranked.scores[place]) for place in places]
-    falling = [min(scores[: i + 1]) for i in range(len(scores))]
-    nearness = context.cosine_scale.nearness(float(ranked.near.cosine[places[0]]))
-    shown = decayed(closeness(nearness, float(ranked.words[places[0]])), falling)
-    return tuple(
-        context.segment_evidence(segment, score)
-        for segment, score in zip(segments, shown, strict=True)
     )
 
 
@@ -292,24 +276,17 @@ def _unseen(
     """
     if context.relevance is None:
         return cells[:0]
-    near = _near(context, context.relevance, settings.video_cosine)[cells]
-    order = cells[np.lexsort((-context.relevance.cells[cells], ~near))]
-    fresh = order[~np.isin(order, _shown_cells(context, seen))]
-    return np.asarray(fresh[: settings.video_clips], dtype=np.int64)
-
-
-def _near(context: QueryContext, relevance: Relevance, cosine: float) -> NDArray[np.bool_]:
-    """Mark the cells with a line near the query or a word of it, shape (N,)."""
-    near, hits = np.asarray(relevance.near >= cosine), context.candidates.hits
+    # Cells with a line near the query or a word of it.
+    hits = context.candidates.hits
+    marked = np.asarray(context.relevance.near >= settings.video_cosine)
     for word in context.words & hits.counts.keys():
-        near |= np.isin(context.candidates.places, hits.counts[word][0])
-    return near
-
-
-def _shown_cells(context: QueryContext, seen: Collection[str]) -> Ints:
+        marked |= np.isin(context.candidates.places, hits.counts[word][0])
+    near = marked[cells]
+    order = cells[np.lexsort((-context.relevance.cells[cells], ~near))]
     lines = context.lines
     cells, counts = np.unique(lines.cell_of_line[_shown_lines(context, seen)], return_counts=True)
-    return np.asarray(cells[counts == np.diff(lines.bounds)[cells]])
+    fresh = order[~np.isin(order, np.asarray(cells[counts == np.diff(lines.bounds)[cells]]))]
+    return np.asarray(fresh[: settings.video_clips], dtype=np.int64)
 
 
 def _shown_lines(context: QueryContext, seen: Collection[str]) -> Ints:

@@ -68,7 +68,11 @@ class ViewPeople:
     def named_in(self, text: str) -> tuple[ViewPerson, ...]:
         """Return the people that a text refers to: by tag, name, or a unique part of a name."""
         words = frozenset(plain_words(text))
-        candidates = range(len(self.people)) if "<" in text else self._people_with_words(words)
+        candidates = (
+            range(len(self.people))
+            if "<" in text
+            else sorted(set().union(*(self._people_by_word.get(word, ()) for word in words)))
+        )
         return tuple(
             self.people[n] for n in candidates if self._is_referred_to(self.people[n], text, words)
         )
@@ -78,10 +82,6 @@ class ViewPeople:
         people = self.named_in(text)
         names = TITLES.union(*(person.name_words for person in people))
         return people if names.issuperset(content_words(TAG.sub(" ", text))) else ()
-
-    def _people_with_words(self, words: Iterable[str]) -> list[int]:
-        """Return the numbers of the people with any of these words in their name, ascending."""
-        return sorted(set().union(*(self._people_by_word.get(word, ()) for word in words)))
 
     @cached_property
     def _people_by_word(self) -> dict[str, list[int]]:

@@ -30,7 +30,6 @@ from store.database import Store
 from store.queries.candidates import read_lines
 from store.queries.characters import people_in_view
 from store.queries.people_in_view import faces_together, videos_naming
-from store.queries.search import ViewSize
 
 
 class SearchPreparation:
@@ -69,10 +68,29 @@ class SearchPreparation:
         text = make_storable(text)
         size = self._store.run_read_only(partial(search_size, scopes=view.scopes))
         said = " ".join([text, *options])
-        people = self._people(scopes, said)
+        # The people of a single video, or of the videos with a name in what is asked.
+        naming: Collection[str] = [scope.video for scope in scopes]
+        if len(scopes) > 1 and "<" not in said:
+            words = set(plain_words(said))
+            naming = self._store.run_read_only(partial(videos_naming, scopes=scopes, words=words))
+        by_video = {scope.video: scope for scope in scopes}
+        people = ViewPeople(
+            self._people_of([scope for scope in scopes if scope.video in naming]),
+            lambda video: self._people_of([by_video[video]]) if video in by_video else (),
+        )
         now_s = (size.end_ms if view.as_of_ms is None else view.as_of_ms) / 1000
         question = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)
-        vectors = self._vectors(question, size)
+        count = 0 if question.timed else len(question.options)
+        may_be_captioned = bool(count) and question.english and size.clips <= SHORT
+        actions = option_actions(question.text, question.options) if may_be_captioned else ()
+        stated = (*question.statements()[:count], *question.options[:count], *actions)
+        texts = [question.core, *stated, question.about_someone]
+        rows = np.concatenate([embed_queries(self._tools.text, [text]) for text in texts])
+        first, last = 1 + count, 1 + 2 * count
+        action_vectors = rows[last:-1] if may_be_captioned else None
+        vectors = QuestionVectors(
+            rows[0], rows[1:first], rows[first:last], rows[-1], action_vectors
+        )
         plan = SearchPlan(scopes, size, question, vectors, self._weights)
         if is_large(len(scopes), size):
             named, wanted = people.named_in(said), {video for video, _ in clips}
@@ -97,6 +115,11 @@ class SearchPreparation:
             )
             return self._scored(view, plan, images, more)
 
+        # The span in view of a single video; None for several or without lines.
+        if len(plan.scopes) != 1 or not candidates.lines.cell_count:
+            span = None
+        else:
+            span = TimeSpan.of(plan.size.start_ms, max(plan.size.start_ms, plan.size.end_ms))
         return QueryContext(
             query=plan.question.text,
             view=view,
@@ -113,7 +136,7 @@ class SearchPreparation:
             ),
             add=add,
             small=plan.everything,
-            span=_span(plan.scopes, plan.size, candidates),
+            span=span,
             text=self._tools.text,
             images=images,
             share=plan.share,
@@ -140,30 +163,6 @@ class SearchPreparation:
     def _read(self) -> ReadLines:
         return lambda ids: self._store.run_read_only(partial(read_lines, ids=ids))
 
-    def _vectors(self, question: PreparedQuestion, size: ViewSize) -> QuestionVectors:
-        count = 0 if question.timed else len(question.options)
-        may_be_captioned = bool(count) and question.english and size.clips <= SHORT
-        actions = option_actions(question.text, question.options) if may_be_captioned else ()
-        options = (*question.statements()[:count], *question.options[:count], *actions)
-        texts = [question.core, *options, question.about_someone]
-        rows = np.concatenate([embed_queries(self._tools.text, [text]) for text in texts])
-        first, last = 1 + count, 1 + 2 * count
-        action_vectors = rows[last:-1] if may_be_captioned else None
-        return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], action_vectors)
-
-    def _people(self, scopes: Sequence[Scope], text: str) -> ViewPeople:
-        """Return the people of a single video, or of the videos with a name in ``text``."""
-        chosen = scopes
-        if len(scopes) > 1 and "<" not in text:
-            words = set(plain_words(text))
-            naming = self._store.run_read_only(partial(videos_naming, scopes=scopes, words=words))
-            chosen = [scope for scope in scopes if scope.video in naming]
-        by_video = {scope.video: scope for scope in scopes}
-        return ViewPeople(
-            self._people_of(chosen),
-            lambda video: self._people_of([by_video[video]]) if video in by_video else (),
-        )
-
     def _people_of(self, scopes: Sequence[Scope]) -> tuple[ViewPerson, ...]:
         def read(connection: Connection) -> dict[str, list[Character]]:
             with Session(connection) as session:
@@ -175,10 +174,3 @@ class SearchPreparation:
 def _numbered(scopes: Sequence[Scope], clips: Collection[tuple[str, int]]) -> frozenset[Clip]:
     numbers = {scope.video: number for number, scope in enumerate(scopes)}
     return frozenset((numbers[video], clip) for video, clip in clips if video in numbers)
-
-
-def _span(scopes: Sequence[Scope], size: ViewSize, candidates: CandidateLines) -> TimeSpan | None:
-    """Return the span in view of a single video; None for several or without lines."""
-    if len(scopes) != 1 or not candidates.lines.cell_count:
-        return None
-    return TimeSpan.of(size.start_ms, max(size.start_ms, size.end_ms))

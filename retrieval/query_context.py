@@ -9,12 +9,19 @@ from string import ascii_uppercase
 
 from domain.asking import Evidence, Mode
 from domain.memories import MemoryView, Scope, Segment
+from domain.search import Weighed
 from domain.time import TimeSpan
 from models.ports import ImageEncoder, TextEmbedder
 from retrieval.heuristics.questions import language_note
-from retrieval.lines import Ints, LineSet, ViewLine, in_time_order
+from retrieval.lines import Ints, LineSet, Scores, ViewLine, in_time_order
 from retrieval.people_in_query import ViewPeople, line_text, with_current_names
-from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, RankedLine
+from retrieval.ranking import (
+    CandidateLines,
+    PreparedQuestion,
+    QuestionVectors,
+    RankedLine,
+    line_scores,
+)
 from retrieval.relevance import (
     CosineScale,
     Relevance,
@@ -206,3 +213,48 @@ class QueryContext:
 def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:
     """Check whether even the best evidence is no closer than chance among so many candidates."""
     return not evidence or max(piece.score for piece in evidence) < closeness_threshold(candidates)
+
+
+# Support of a question's options by memory, from the relevance of every cell to each.
+
+
+DIGITS = 4
+"""Decimals of a recorded score."""
+TEMPERATURE = 8.0
+"""Divisor from sums of standard deviations to logits: fitted on judged answers, rounded."""
+
+
+def temperature(context: QueryContext) -> float:
+    """Return the divisor from scores of this search to logits; 1 if they are logits."""
+    relevance = context.relevance
+    return 1.0 if relevance is None or relevance.line_support is not None else TEMPERATURE
+
+
+def weigh_evidence(context: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
+    """Score lines and images by option; segments are left out.
+
+    A line is scored by its clip and its own cosines, an image by its clip.
+    """
+    if context.relevance is None or not context.question.options:
+        return ()
+    lines, relevance = context.lines, context.relevance
+    numbers = lines.lines_with([int(e.ref[1:]) for e in evidence if e.ref.startswith("m")])
+    cells = lines.cell_of_line[numbers]
+    actors = relevance.support[:, cells] - relevance.options[:, cells]
+    scores = line_scores(context.candidates, relevance, numbers) + actors
+    of_lines = [(f"m{lines.arrays.id[n]}", scores[:, i]) for i, n in enumerate(numbers)]
+    images = [
+        (e.ref, _of_clip(context, relevance, e))
+        for e in evidence
+        if e.ref.startswith("k") and e.clip is not None
+    ]
+    scored = [*of_lines, *((ref, found) for ref, found in images if found is not None)]
+    return tuple(
+        Weighed(ref=ref, scores=tuple(round(float(s), DIGITS) for s in found))
+        for ref, found in scored
+    )
+
+
+def _of_clip(context: QueryContext, relevance: Relevance, image: Evidence) -> Scores | None:
+    cells = context.lines.cells_of(image.video, [image.clip or 0])
+    return relevance.support[:, cells[0]] if len(cells) else None

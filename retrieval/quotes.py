@@ -27,13 +27,20 @@ from models.sentences import SentenceParser
 from retrieval.chapters import Word
 from retrieval.heuristics.questions import NUMBERS, PEOPLE, asked_type, is_english
 from retrieval.heuristics.structure_questions import Asks, asks_for_kind, order_of
-from retrieval.heuristics.whole_sentences import SPOKEN, complete_sentences
 from retrieval.lines import Ints, LineSet
 from retrieval.people_in_query import line_text, text_for_reranker
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CELLS, line_scores
 from retrieval.relevance import closeness, text_coverage
-from retrieval.structure import Told, beside, chapters_told, mention, tell
+from retrieval.structure import (
+    SPOKEN,
+    Told,
+    beside,
+    chapters_told,
+    complete_sentences,
+    mention,
+    tell,
+)
 from retrieval.terms import content_words
 from store.database import Store
 from store.queries.candidates import lines_of_clips
@@ -156,10 +163,7 @@ class QuoteSearch:
         )
 
     def structure(
-        self,
-        context: QueryContext,
-        asks: Collection[Asks],
-        about: Callable[[str], QueryContext],
+        self, context: QueryContext, asks: Collection[Asks], about: Callable[[str], QueryContext]
     ) -> list[Quoted]:
         """Return sentences on the structure of the only video in view, of what is asked for.
 
@@ -237,7 +241,7 @@ def lines_beside(
     (place,) = lines.lines_with([int(context.lines.arrays.id[number])]).tolist()
     beside = [lines.line(n) for n in (place - 1, place + 1) if 0 <= n < lines.line_count]
     video = context.lines.line(number)[0]
-    return tuple(context.row_evidence(*one, score) for one in beside if one[0] == video)
+    return tuple(context.row_evidence(video, row, score) for of, row in beside if of == video)
 
 
 def _candidates(
@@ -284,7 +288,14 @@ def _texts(context: QueryContext, lines: LineSet, number: int) -> list[Candidate
             Candidate(kind, video, (row,), text_for_reranker(row, names), line_text(row, names))
         ]
     if kind == "read":
-        parts = [row._replace(text=part) for part in _chunks(row.text)]
+        chunks: list[str] = []
+        for part in row.text.split(SEPARATOR):
+            joined = f"{chunks[-1]}{SEPARATOR}{part}" if chunks else part
+            if chunks and len(joined) <= CHUNK:
+                chunks[-1] = joined
+            else:
+                chunks.append(part)
+        parts = [row._replace(text=part) for part in chunks]
         return [Candidate(kind, video, (row,), one.text, line_text(one, names)) for one in parts]
     sentence = complete_sentences(lines, number)
     after = sentence[-1] + 1
@@ -307,18 +318,6 @@ def _texts(context: QueryContext, lines: LineSet, number: int) -> list[Candidate
     return [
         Candidate(kind, video, (*order, *more), text_for_reranker(said, names), " ".join(shown))
     ]
-
-
-def _chunks(text: str) -> list[str]:
-    """Split the text of a screen into lines, short ones together."""
-    chunks: list[str] = []
-    for part in text.split(SEPARATOR):
-        joined = f"{chunks[-1]}{SEPARATOR}{part}" if chunks else part
-        if chunks and len(joined) <= CHUNK:
-            chunks[-1] = joined
-        else:
-            chunks.append(part)
-    return chunks
 
 
 def _quoted(context: QueryContext, candidate: Candidate, score: float) -> Quoted:

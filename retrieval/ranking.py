@@ -181,7 +181,14 @@ def relevance(
     count, queries = len(vectors.options), vectors.stacked
     lines, line_signal = line_cosines(candidates.lines, queries)
     cell_signal = cell_cosines(candidates.lines, queries)
-    question_scores = _question_score(candidates, question, weights, line_signal[0], cell_signal[0])
+    score = candidates.standardise(line_signal[0], weights.question_line) + candidates.standardise(
+        cell_signal[0], weights.question_cell
+    )
+    question_scores = (
+        score
+        + question_words(candidates.hits, question, candidates.clips, weights)[candidates.places]
+        + recency_score(candidates.lines.times, question, weights)
+    )
     line_support = None
     if question.timed:
         fits = option_fits(question.options, candidates.lines.times, question.now_s)
@@ -210,23 +217,6 @@ def relevance(
     scales = tuple(line_scales)
     return Relevance(
         question_scores, option_scores, support, lines, line_signal[0], scales, line_support
-    )
-
-
-def _question_score(
-    candidates: CandidateLines,
-    question: PreparedQuestion,
-    weights: SearchSettings,
-    line_signal: Floats,
-    cell_signal: Floats,
-) -> Scores:
-    score = candidates.standardise(line_signal, weights.question_line) + candidates.standardise(
-        cell_signal, weights.question_cell
-    )
-    return (
-        score
-        + question_words(candidates.hits, question, candidates.clips, weights)[candidates.places]
-        + recency_score(candidates.lines.times, question, weights)
     )
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from domain.asking import Evidence
 from domain.memories import Scope
-from models.ports import TextEmbedder, embed_queries
-from retrieval.lines import Floats, Ints, Scores, search_text
+from models.ports import Reranker, TextEmbedder, embed_queries
+from retrieval.lines import Floats, Ints, Matrix, Scores, dot_products, search_text
 from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.candidates import near_lines
@@ -207,3 +207,62 @@ def close_lines(
     least = closeness_threshold(count_lines(database, scopes))
     nearness = cosine_scale(text).nearness
     return [line.id for line in found if nearness(1 - line.distance) >= least]
+
+
+# Judges the lines of one clip by standing questions, with the closeness that a search measures.
+
+
+FLOOR = 0.4
+"""Closeness from which the reranker is asked about the closest line."""
+MAX_RERANKED = 20
+"""Most questions a clip that the reranker is asked about, the closest ones first."""
+
+
+class StandingQuestions:
+    """Questions with their vectors, which are made once.
+
+    Args:
+        text: embeds them, and the lines.
+        reranker: reads the closest line again where it is not close enough; None: nothing does.
+    """
+
+    def __init__(
+        self, questions: Sequence[str], text: TextEmbedder, reranker: Reranker | None
+    ) -> None:
+        self._questions, self._text, self._reranker = tuple(questions), text, reranker
+        self._scale = cosine_scale(text)
+        self._vectors = embed_queries(text, questions) if questions else np.zeros((0, 0))
+        self._words = [frozenset(terms(question)) for question in questions]
+
+    def closest_lines(
+        self, texts: Sequence[str], vectors: Matrix, thresholds: Sequence[float]
+    ) -> list[tuple[int, float]]:
+        """Return the number of the line closest to each question, and its closeness in [0, 1].
+
+        Args:
+            texts: the lines, at least one.
+            vectors: theirs, (L, D), of the same encoder.
+            thresholds: closeness from which a question is answered: then it is not reranked.
+        """
+        cosines = dot_products(np.asarray(self._vectors, np.float32), vectors)
+        words = [frozenset(terms(text, english=False)) for text in texts]
+        found = list[tuple[int, float]]()
+        for asked, row in zip(self._words, cosines, strict=True):
+            scores = [
+                closeness(
+                    self._scale.nearness(float(cosine)), len(asked & line) / max(1, len(asked))
+                )
+                for line, cosine in zip(words, row, strict=True)
+            ]
+            best = int(np.argmax(scores))
+            found.append((best, scores[best]))
+        if self._reranker is not None:
+            unsure = [n for n, (_, score) in enumerate(found) if FLOOR <= score < thresholds[n]]
+            unsure.sort(key=lambda number: -found[number][1])
+            for number in unsure[:MAX_RERANKED]:
+                line, score = found[number]
+                probability = float(
+                    self._reranker.scores(self._questions[number], [texts[line]])[0]
+                )
+                found[number] = (line, max(score, probability))
+        return found

@@ -25,9 +25,14 @@ from retrieval.heuristics.structure_questions import Asks, StructureQuestions, w
 from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
 from retrieval.lines import Floats
 from retrieval.looking import look_at
-from retrieval.options import temperature, weigh_evidence
 from retrieval.preparation import SearchPreparation
-from retrieval.query_context import ModeSearch, QueryContext, nothing_close
+from retrieval.query_context import (
+    ModeSearch,
+    QueryContext,
+    nothing_close,
+    temperature,
+    weigh_evidence,
+)
 from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
 from retrieval.ranking import add_strength, best_lines
 from retrieval.result import Retrieval, ShownImage
@@ -135,7 +140,13 @@ class Retrievers:
 
     def _search(self, view: MemoryView, request: ModeSearch, aim: Aim | None) -> Retrieval:
         text, options = (request.query, ()) if aim is None else (aim.text, aim.options)
-        segment = None if request.focus is None else self._segment(view, request.focus)
+        segment = (
+            None
+            if request.focus is None
+            else self._store.run_read_only(
+                partial(read_segments, scopes=view.scopes, ids=[request.focus])
+            ).get(request.focus)
+        )
         clips = frozenset(segment.places if segment else ())
         whole = replace(self._preparation.context(view, text, options, clips), query=request.query)
         context = whole.about(aim.letters) if aim else whole
@@ -293,7 +304,21 @@ class Retrievers:
                 ]
             images = settings.images
             return keyframe(context, segment, videos, images, context.images, request.seen)
-        return self._video(context, segment, request.seen)
+        settings = self._settings.ask
+        people = context.people.named_in(context.query) if context.relevance else ()
+        if people:
+            tags = {person.video: set[str]() for person in people}
+            for person in people:
+                tags[person.video] |= set(person.tags)
+            shown = {int(ref[1:]) for ref in request.seen if ref.startswith("m")}
+            for where in (segment, None) if segment else (None,):
+                mentions = self._mentions(context, tags, where, len(shown))
+                fresh = [mention for mention in mentions if mention[0] not in shown]
+                if fresh:
+                    more = context.with_clips([clip for _, clip in fresh])
+                    wanted = settings.character_memories
+                    return modes.about_people(more, segment, people, [i for i, _ in fresh], wanted)
+        return modes.video(context, segment, request.seen, settings)
 
     def _in_focus(
         self, context: QueryContext, segment: Segment | None
@@ -309,10 +334,6 @@ class Retrievers:
             return context, None
         (segment,) = ranked.segments([best])
         return context.with_clips(segment.places), segment
-
-    def _segment(self, view: MemoryView, focus: int) -> Segment | None:
-        read = partial(read_segments, scopes=view.scopes, ids=[focus])
-        return self._store.run_read_only(read).get(focus)
 
     def _rank_segments(self, context: QueryContext) -> modes.RankedSegments:
         scopes, read = context.lines.scopes, self._store.run_read_only
@@ -336,32 +357,8 @@ class Retrievers:
         scope = context.scope(segment.video)
         return self._store.run_read_only(partial(edges_of_segment, scope=scope, segment=segment.id))
 
-    def _video(
-        self, context: QueryContext, segment: Segment | None, seen: frozenset[str]
-    ) -> Retrieval:
-        """Return lines that mention the people in the query, else the lines of the best clips."""
-        settings = self._settings.ask
-        people = context.people.named_in(context.query) if context.relevance else ()
-        if people:
-            tags = {person.video: set[str]() for person in people}
-            for person in people:
-                tags[person.video] |= set(person.tags)
-            shown = {int(ref[1:]) for ref in seen if ref.startswith("m")}
-            for where in (segment, None) if segment else (None,):
-                mentions = self._mentions(context, tags, where, len(shown))
-                fresh = [mention for mention in mentions if mention[0] not in shown]
-                if fresh:
-                    more = context.with_clips([clip for _, clip in fresh])
-                    wanted = settings.character_memories
-                    return modes.about_people(more, segment, people, [i for i, _ in fresh], wanted)
-        return modes.video(context, segment, seen, settings)
-
     def _mentions(
-        self,
-        context: QueryContext,
-        tags: Mapping[str, set[str]],
-        where: Segment | None,
-        shown: int,
+        self, context: QueryContext, tags: Mapping[str, set[str]], where: Segment | None, shown: int
     ) -> list[tuple[int, tuple[str, int]]]:
         """Return (id, (video, clip)) of the lines that mention people, nearest first."""
         scopes = context.lines.scopes
@@ -369,12 +366,7 @@ class Retrievers:
         clips = None if where is None else where.clips
         mentions = self._store.run_read_only(
             lambda connection: lines_mentioning(
-                connection,
-                scopes,
-                wanted,
-                context.vectors.question,
-                MENTIONS + shown,
-                clips,
+                connection, scopes, wanted, context.vectors.question, MENTIONS + shown, clips
             )
         )
         return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]

@@ -23,8 +23,7 @@ from models.sentences import SentenceParser
 from people.across_videos import person_links
 from retrieval.chapters import TopicLine, Word, chapters
 from retrieval.heuristics.structure_questions import Asks
-from retrieval.heuristics.whole_sentences import complete_sentences
-from retrieval.lines import ViewLine
+from retrieval.lines import LineSet, ViewLine
 from retrieval.people_in_query import ViewPerson, line_text, with_names
 from retrieval.query_context import QueryContext
 from retrieval.terms import terms
@@ -151,7 +150,12 @@ def _speakers(context: QueryContext) -> Told | None:
         return None
     if named:
         text = " ".join(f"{one.label} speaks at {_times(one.heard)}." for one in named)
-        return Told(text, tuple(_longest(one.heard) for one in named))
+        return Told(
+            text,
+            tuple(
+                max(one.heard, key=lambda row: row.line.end_ms - row.line.start_ms) for one in named
+            ),
+        )
     heard.sort(key=lambda one: one.heard[0].line.start_ms)
     number = "1 voice is" if len(heard) == 1 else f"{len(heard)} voices are"
     text = "; ".join(one.told(seen=False) for one in heard[:PEOPLE])
@@ -311,8 +315,8 @@ def _appearances(
         of_place = (c for c in people[place.video] if c.character.number == place.number)
         members = [row for character in of_place for row in character.members]
         last_clip = in_view[place.video].last_clip
-        for last in last_appearances(session, members, last_clip).values():
-            yield place.video, TimeSpan.of(last.start_ms, last.end_ms), last.seen
+        for _, span, seen in last_appearances(session, members, last_clip).values():
+            yield place.video, span, seen
 
 
 def mention(context: QueryContext, subject: str, *, last: bool, said: bool) -> Told | None:
@@ -395,5 +399,66 @@ def _merged(rows: Sequence[ViewLine]) -> list[TimeSpan]:
     return merged
 
 
-def _longest(rows: Sequence[ViewLine]) -> ViewLine:
-    return max(rows, key=lambda row: row.line.end_ms - row.line.start_ms)
+# Whole sentences of lines: speech recognition cuts at pauses, also within sentences.
+
+
+REACH = 3
+"""Maximum number of lines that are joined in either direction."""
+SENTENCE_PAUSE_MS = 2_000
+"""A longer silence ends a sentence."""
+SHORT = 5
+"""A sentence of fewer words goes with the next one."""
+
+SPOKEN = ("said", "subtitle")
+"""Sources whose sentences continue from line to line."""
+
+_ENDS = re.compile(r"[.!?…。！？][\"'”’)\]」』]*$")
+
+
+def complete_sentences(line_set: LineSet, line: int) -> tuple[int, ...]:
+    """Return a line with the lines before and after it that continue its sentences."""
+    lines = [line]
+    while len(lines) <= REACH and _continues(
+        line_set, before := _adjacent(line_set, lines[0], -1), lines[0]
+    ):
+        lines.insert(0, before)
+    maximum = len(lines) + REACH
+    while len(lines) < maximum and _continues(
+        line_set, lines[-1], after := _adjacent(line_set, lines[-1], 1)
+    ):
+        lines.append(after)
+    last = _adjacent(line_set, lines[-1], 1)
+    words = sum(len(line_set.line(number)[1].text.split()) for number in lines)
+    if words < SHORT and _same_speech(line_set, lines[-1], last):
+        lines.append(last)
+    return tuple(lines)
+
+
+def _adjacent(line_set: LineSet, line: int, step: int) -> int:
+    """Return the next line in a direction; speech skips its subtitles and vice versa."""
+    source, number = line_set.line(line)[1].source, line + step
+    other = next((name for name in SPOKEN if name != source), "") if source in SPOKEN else ""
+    while 0 <= number < line_set.line_count and line_set.line(number)[1].source == other:
+        number += step
+    return number
+
+
+def _continues(line_set: LineSet, first: int, second: int) -> bool:
+    """Check whether a sentence of line ``first`` continues in line ``second``."""
+    if not _same_speech(line_set, first, second):
+        return False
+    return not _ENDS.search(line_set.line(first)[1].text.strip())
+
+
+def _same_speech(line_set: LineSet, first: int, second: int) -> bool:
+    """Check whether both lines are from one speaker and source, without a long pause."""
+    if first < 0 or second >= line_set.line_count:
+        return False
+    (video, before), (source, after) = line_set.line(first), line_set.line(second)
+    return (
+        video == source
+        and before.source == after.source
+        and before.source in SPOKEN
+        and before.speaker == after.speaker
+        and after.start_ms - before.end_ms <= SENTENCE_PAUSE_MS
+    )

@@ -69,9 +69,17 @@ def select_videos(
     found += search(vectors[1:], BY_OPTION, EVERYTHING)
     ordered = sorted(found, key=lambda clip: (clip.distance, clip.video))
     by_vector = [plan.scopes[clip.video].video for clip in ordered]
-    rankings = (by_vector, _by_words(database, plan))
-    named = _by_people(database, plan, people)
-    chosen = set(_within_limits(plan.scopes, chain(wanted, _in_turn(*rankings, named))))
+    by_words = _by_words(database, plan)
+    if not people:
+        named = []
+    else:
+        tags: dict[str, set[str]] = {}
+        for person in people:
+            tags.setdefault(person.video, set()).update(person.tags)
+        question = plan.vectors.question
+        lines = lines_mentioning(database, plan.scopes, tags, question, BY_PEOPLE)
+        named = [plan.scopes[line.video].video for line in lines]
+    chosen = set(_within_limits(plan.scopes, chain(wanted, _in_turn(by_vector, by_words, named))))
     scopes = tuple(scope for scope in plan.scopes if scope.video in chosen)
     size = view_size(database, scopes)
     now_s = plan.question.now_s if plan.question.as_of else size.end_ms / 1000
@@ -122,15 +130,3 @@ def _by_words(database: Reader, plan: SearchPlan) -> list[str]:
         for video in distinct:
             scores[video] += weight
     return sorted(scores, key=lambda video: (-scores[video], video))
-
-
-def _by_people(database: Reader, plan: SearchPlan, people: Sequence[ViewPerson]) -> list[str]:
-    """Rank videos by their line nearest to the question that mentions a person it names."""
-    if not people:
-        return []
-    tags: dict[str, set[str]] = {}
-    for person in people:
-        tags.setdefault(person.video, set()).update(person.tags)
-    question = plan.vectors.question
-    lines = lines_mentioning(database, plan.scopes, tags, question, BY_PEOPLE)
-    return [plan.scopes[line.video].video for line in lines]

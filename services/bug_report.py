@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ from telemetry.tracing import mask_id
 if TYPE_CHECKING:
     from models.profile import Profile
     from models.specs import ChatSpec
-    from store.queries.diagnostics import TrajectoryOutline, VideoOutline
+    from store.queries.diagnostics import VideoOutline
 
 VIDEOS, TRAJECTORIES, RECORDS = 50, 20, 5_000
 ROLES = ("default", "writer", "reasoner", "judge", "skills")
@@ -102,7 +101,7 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
     try:
         with open_store(home) as store, store.begin(snapshot=True) as session:
             facts = outline.database_facts(session)
-            sizes = [asdict(size) for size in outline.table_sizes(session)]
+            sizes = outline.table_sizes(session)
             videos = outline.outline_videos(session, VIDEOS)
             runs = outline.outline_trajectories(session, TRAJECTORIES)
     except HomerError as error:
@@ -111,7 +110,10 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
         where = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
         yield "database.json", _json({**where, **facts, "tables": sizes})
         yield "videos.json", _json([video(home, row) for row in videos])
-        yield "trajectories.json", _json([trajectory(row) for row in runs])
+        yield (
+            "trajectories.json",
+            _json([trajectory(run, known, events) for run, known, events in runs]),
+        )
     log = log_path(home)
     rotated = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
     records = [record for path in (*rotated, log) for record in redaction.redact_log(_lines(path))]
@@ -211,9 +213,11 @@ def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
     }
 
 
-def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
+def trajectory(
+    run: str, facts: dict[str, Any], stored: list[tuple[datetime, str, str, dict[str, Any]]]
+) -> dict[str, Any]:
     """Describe a run by the kinds, times and numbers of its events."""
-    start = outline.events[0][0] if outline.events else None
+    start = stored[0][0] if stored else None
     events = [
         {
             "kind": kind,
@@ -221,6 +225,6 @@ def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
             "at_ms": round((at - (start or at)).total_seconds() * 1000),
             **redaction.redact_event(payload),
         }
-        for at, kind, step, payload in outline.events
+        for at, kind, step, payload in stored
     ]
-    return {"id": mask_id(outline.id), **outline.facts, "events": events}
+    return {"id": mask_id(run), **facts, "events": events}

@@ -17,8 +17,7 @@ from domain.marked import marked
 from models.chat_models import key_variable
 from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
-from models.hub import HubModel, hub_language_model, is_hub_name
-from models.image_folder import missing_files
+from models.hub import HubModel, hub_language_model, is_hub_name, missing_files
 from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.sentences import ENGLISH, has_pipeline
@@ -31,7 +30,7 @@ from store.files import find_exposed
 from store.home import Home
 from store.queries.blobs import blob_bytes
 from store.queries.diagnostics import database_bytes, recent_failed_clips, recent_failed_runs
-from store.queries.schedules import failed_items
+from store.queries.videos import failed_items
 from store.vector_index import missing_indexes
 from telemetry.otel import installed, wanted
 
@@ -354,13 +353,12 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
         runs = recent_failed_runs(session, limit)
         files = failed_items(session, limit)
     failures = [
-        RecentFailure(
-            marked(f"{clip.title}, clip {clip.clip}"), clip.failed_at, clip.error, video=clip.video
-        )
-        for clip in clips
+        RecentFailure(marked(f"{title}, clip {clip}"), failed_at, error, video=video)
+        for video, title, clip, failed_at, error in clips
     ]
     failures += [
-        RecentFailure(run.question, run.failed_at, run.error, trajectory=run.id) for run in runs
+        RecentFailure(question, failed_at, error, trajectory=run)
+        for run, question, failed_at, error in runs
     ]
     failures += [RecentFailure(FOLDER, failure.failed_at, failure.error) for failure in files]
     return sorted(failures, key=lambda failure: failure.at, reverse=True)[:limit]

@@ -155,9 +155,9 @@ def send_clip(chat: StructuredChat, settings: Settings) -> None:
     context = ClipContext("", "Two colours", blobs=dict.fromkeys("ab", make_picture()))
     budget = ClipBudget(lambda *_: chat, settings.clip_budget, None)
     writer = LlmClipWriter(lambda *_: chat, settings.memory.lines)
-    request = writer.first_request(percept, ClipPeople(), context, budget)
+    messages, images, _, _ = writer.first_request(percept, ClipPeople(), context, budget)
     repair = user(prompt("clip_repair", complaints="(nothing so far)"))
-    budget.ask([*request.messages, repair], request.images, WrittenClip)
+    budget.ask([*messages, repair], images, WrittenClip)
 
 
 class _Caller:

@@ -144,9 +144,9 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
         all_shares, given = shares(answers.values()), stored.trajectories_by_skill(session)
         banned = []
         for row in stored.latest_versions(session):
-            uses = [use for use in given.get(row.skill.name, ()) if use.trajectory in answers]
-            own_shares = shares(answers[name] for name in {use.trajectory for use in uses})
-            current = [answers[u.trajectory] for u in uses if u.version == row.skill.version]
+            uses = [use for use in given.get(row.skill.name, ()) if use[0] in answers]
+            own_shares = shares(answers[name] for name in {trajectory for trajectory, _ in uses})
+            current = [answers[one] for one, version in uses if version == row.skill.version]
             if not row.banned and is_harmful(current, own_shares, all_shares):
                 stored.set_banned(session, row.skill.name, banned=True)
                 banned.append(row.skill.name)

@@ -77,11 +77,6 @@ def try_lock(connection: psycopg.Connection[Any], key: int) -> bool:
     return _call(connection, "SELECT pg_try_advisory_lock(%s)", key)
 
 
-def unlock(connection: psycopg.Connection[Any], key: int) -> bool:
-    """Release a lock; return False if there was none."""
-    return _call(connection, "SELECT pg_advisory_unlock(%s)", key)
-
-
 def try_claim(connection: psycopg.Connection[Any], kind: int, name: str) -> bool:
     """Claim what has this id until the connection closes; return False if another one has it."""
     return _call(connection, _TRY_CLAIM, kind, name)
@@ -147,7 +142,12 @@ class PriorityLock:
         try:
             yield
         finally:
-            self._leave()
+            with self._lock:
+                self._count -= 1
+                if self._count == 0 and self._held is not None:
+                    with suppress(psycopg.Error):  # The lock ended with the connection.
+                        self._held.execute(_RELEASE_USER, [_PRIORITY, _USER])
+                    self._held = None
 
     def keep(self) -> None:
         """Take the lock again if it was lost; call it between two steps of a user's work."""
@@ -174,14 +174,6 @@ class PriorityLock:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = self._held = None
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._count -= 1
-            if self._count == 0 and self._held is not None:
-                with suppress(psycopg.Error):  # The lock ended with the connection.
-                    self._held.execute(_RELEASE_USER, [_PRIORITY, _USER])
-                self._held = None
 
     def _ensure(self) -> None:
         """Take the lock if possible; if the database is gone, the work itself will report that."""

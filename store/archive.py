@@ -257,7 +257,16 @@ class BackupArchive:
 
     def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = DEFAULT_LIMITS) -> None:
         self._path, self._zip, self._limits = path, archive, limits
-        self.manifest = self._read_manifest()
+        info = self._zip.getinfo(MANIFEST_MEMBER)
+        if info.file_size > MANIFEST_LIMIT:
+            raise ValueError("a manifest of that size")
+        try:
+            self.manifest = Manifest.model_validate_json(self._zip.read(info))
+        except ValidationError as exc:
+            raise InputError(
+                f"{self._path} is no back-up that this Homer knows: a newer Homer made it, or it "
+                "is altered"
+            ) from exc
 
     def verify(self, step: Callable[[int], None]) -> None:
         """Verify the checksum of every part; ``step`` is called with the bytes read.
@@ -315,18 +324,6 @@ class BackupArchive:
         if size > self._limits.blob_mb * MB:
             problem = f"an image has {size / MB:.0f} MB"
             raise too_large(self._path, problem, "blob_mb", self._limits.blob_mb)
-
-    def _read_manifest(self) -> Manifest:
-        info = self._zip.getinfo(MANIFEST_MEMBER)
-        if info.file_size > MANIFEST_LIMIT:
-            raise ValueError("a manifest of that size")
-        try:
-            return Manifest.model_validate_json(self._zip.read(info))
-        except ValidationError as exc:
-            raise InputError(
-                f"{self._path} is no back-up that this Homer knows: a newer Homer made it, or it "
-                "is altered"
-            ) from exc
 
 
 @contextmanager

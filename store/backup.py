@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,7 +70,23 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
         with store.begin(snapshot=True) as session:
             connection = session.connection()
             set_copy_format(connection)
-            tables = tuple(_write_tables(connection, archive, progress))
+            parts = list[TablePart]()
+            copied = copied_tables()
+            progress.start("rows", count_rows(connection, copied))
+            for table in copied:
+                with archive.part(f"tables/{table.name}") as file:
+                    copy_out(connection, table, file.write)
+                progress.step(file.lines)
+                parts.append(
+                    TablePart(
+                        table=table.name,
+                        columns=table.columns,
+                        counters=read_counters(connection, table),
+                        rows=file.lines,
+                        part=file.manifest_entry(),
+                    )
+                )
+            tables = tuple(parts)
             faults.fault_point(faults.FaultPoint.BACKUP_ROWS)
             # A library without images needs its folder too, so that no other takes its id.
             store.blobs.make()
@@ -91,24 +107,6 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
     with store.begin() as session:
         record_deed(session, Deed.BACKED_UP)
     return manifest
-
-
-def _write_tables(
-    connection: Connection, archive: ArchiveWriter, progress: Progress
-) -> Iterator[TablePart]:
-    tables = copied_tables()
-    progress.start("rows", count_rows(connection, tables))
-    for table in tables:
-        with archive.part(f"tables/{table.name}") as file:
-            copy_out(connection, table, file.write)
-        progress.step(file.lines)
-        yield TablePart(
-            table=table.name,
-            columns=table.columns,
-            counters=read_counters(connection, table),
-            rows=file.lines,
-            part=file.manifest_entry(),
-        )
 
 
 def _write_blobs(
@@ -175,7 +173,14 @@ def restore_backup(
     """
     with open_archive(path, limits) as archive:
         require_empty_library(store)
-        _take_id(store, archive.manifest.library)
+        # The library gets the back-up's id, unless another in this data directory has it.
+        with store.begin() as session:
+            if (
+                own_library_id(session) != archive.manifest.library
+                and not (store.home.blobs / archive.manifest.library).exists()
+            ):
+                set_library_id(session, archive.manifest.library)
+        store.blobs.make()
         remove_orphaned_blobs(store)  # left by a restore that was killed
         try:
             with store.begin() as session:
@@ -206,14 +211,6 @@ def _refuse_filled(connection: Connection) -> None:
         )
 
 
-def _take_id(store: Store, name: str) -> None:
-    """Give the library the back-up's id, unless another in this data directory has it."""
-    with store.begin() as session:
-        if own_library_id(session) != name and not (store.home.blobs / name).exists():
-            set_library_id(session, name)
-    store.blobs.make()
-
-
 def _restore_rows(
     store: Store, session: Session, archive: BackupArchive, progress: Progress, *, rights: bool
 ) -> None:
@@ -224,7 +221,25 @@ def _restore_rows(
     set_copy_format(connection)
     require_encoders(session, LibraryEncoders(*archive.manifest.encoders))
     try:
-        _fill_tables(connection, archive, progress, () if rights else RIGHTS_TABLES)
+        left_out = () if rights else RIGHTS_TABLES
+        tables = {table.name: table for table in copied_tables()}
+        progress.start("rows", sum(table.rows for table in archive.manifest.tables))
+        for part in archive.manifest.tables:
+            table = tables.get(part.table)
+            if table is None or set(part.columns) != set(table.columns):
+                raise InputError(f"the back-up was altered: no table is like its {part.table}")
+            if table.name in left_out:
+                progress.step(part.rows)
+                continue
+            target = CopiedTable(part.table, part.columns, table.counted)
+            # This library's audit log is kept; an emptied library may share lines with its back-up.
+            copy = merge_in if target.name == AuditRow.__tablename__ else copy_in
+            if copy(connection, target, archive.rows(part.part)) != part.rows:
+                raise InputError(
+                    f"the back-up was altered: {part.table} has other rows than it says"
+                )
+            set_counters(connection, target, part.counters)
+            progress.step(part.rows)
         refresh_viewer_role(connection)
     except (DBAPIError, psycopg.Error) as exc:
         if is_database_failure(exc):
@@ -245,24 +260,3 @@ def _restore_rows(
     if named:
         raise InputError("the back-up was altered: an image that its rows name is not in it")
     faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
-
-
-def _fill_tables(
-    connection: Connection, archive: BackupArchive, progress: Progress, left_out: Collection[str]
-) -> None:
-    tables = {table.name: table for table in copied_tables()}
-    progress.start("rows", sum(table.rows for table in archive.manifest.tables))
-    for part in archive.manifest.tables:
-        table = tables.get(part.table)
-        if table is None or set(part.columns) != set(table.columns):
-            raise InputError(f"the back-up was altered: no table is like its {part.table}")
-        if table.name in left_out:
-            progress.step(part.rows)
-            continue
-        target = CopiedTable(part.table, part.columns, table.counted)
-        # This library's audit log is kept; an emptied library may share lines with its back-up.
-        copy = merge_in if target.name == AuditRow.__tablename__ else copy_in
-        if copy(connection, target, archive.rows(part.part)) != part.rows:
-            raise InputError(f"the back-up was altered: {part.table} has other rows than it says")
-        set_counters(connection, target, part.counters)
-        progress.step(part.rows)

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -221,7 +221,15 @@ class EmbeddedPostgres:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(mode=0o700)
         runner.own(temporary)
-        result = self._run(runner, "initdb", "-D", str(temporary), *_initdb_options(self._fsync))
+        options = ["-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"]
+        options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        result = self._run(
+            runner,
+            "initdb",
+            "-D",
+            str(temporary),
+            *(options if self._fsync else [*options, "--no-sync"]),
+        )
         if result.returncode != 0:
             shutil.rmtree(temporary, ignore_errors=True)
             problem = marked(f"the embedded Postgres in {self._data} cannot be made")
@@ -251,16 +259,13 @@ class EmbeddedPostgres:
         )
 
     def _error(self, problem: str, reason: str = "") -> DatabaseError:
-        details = reason or _last_line(_tail(self._log))
-        if details:
-            return DatabaseError(f"{problem} ({details}); its log is {self._log}")
+        if not reason:
+            with suppress(OSError), self._log.open("rb") as file:
+                file.seek(max(0, self._log.stat().st_size - 4096))
+                reason = _last_line(file.read().decode(errors="replace"))
+        if reason:
+            return DatabaseError(f"{problem} ({reason}); its log is {self._log}")
         return DatabaseError(f"{problem}; its log is {self._log}")
-
-
-def _initdb_options(fsync: bool) -> list[str]:
-    options = ["-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"]
-    options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return options if fsync else [*options, "--no-sync"]
 
 
 def _program(name: str) -> str:
@@ -286,15 +291,6 @@ def _create_database(connection: psycopg.Connection, name: str) -> None:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     except psycopg.Error as exc:
         raise DatabaseError(f"the database {name} cannot be made: {_last_line(str(exc))}") from exc
-
-
-def _tail(log: Path) -> str:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - 4096))
-            return file.read().decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def _last_line(text: str) -> str:

@@ -93,14 +93,6 @@ HIGHEST_ID = 1 << 53
 Row = dict[str, Any]
 
 
-class ExportRow(NamedTuple):
-    """A row of a table; ``size`` is its number of bytes in the file."""
-
-    table: str
-    row: Row
-    size: int
-
-
 @dataclass
 class ExportContents:
     """What the first pass over an export found.
@@ -135,7 +127,10 @@ class ExportContents:
         """
         self.rows += 1
         if table in IDENTITY_TABLES:
-            self.ids.setdefault(table, []).append(_id_of(row))
+            row_id = row["id"]
+            if type(row_id) is not int or not 0 < row_id <= HIGHEST_ID:
+                raise ValueError("a row's number that was never given")
+            self.ids.setdefault(table, []).append(row_id)
         if table == "trajectories":
             self.questions[row["id"]] = row["question_id"]
         if table == "trajectory_videos":
@@ -163,13 +158,6 @@ class ExportContents:
         if not self.sizes.get(sha, set()) <= {(width, height)}:
             raise ValueError("an image of another size than its row says")
         return width * height
-
-
-def _id_of(row: Row) -> int:
-    row_id = row["id"]
-    if type(row_id) is not int or not 0 < row_id <= HIGHEST_ID:
-        raise ValueError("a row's number that was never given")
-    return row_id
 
 
 class ExportFile:
@@ -211,8 +199,8 @@ class ExportFile:
             raise InputError(f"{self.path} was altered: its images are not those its rows name")
         return contents
 
-    def rows(self) -> Iterator[ExportRow]:
-        """Yield tables and rows, in the order in which to insert them."""
+    def rows(self) -> Iterator[tuple[str, Row, int]]:
+        """Yield tables, rows and their bytes in the file, in the order in which to insert them."""
         with report_damage(self.path, KIND), self._zip.open(ROWS) as file:
             lines = read_lines(self.path, file, self._limits)
             next(lines)
@@ -220,7 +208,7 @@ class ExportFile:
                 table, row = json.loads(line)
                 if not isinstance(table, str) or not isinstance(row, dict):
                     raise ValueError("a line that is no row")
-                yield ExportRow(table, row, len(line))
+                yield table, row, len(line)
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Yield the images with their SHA-256, one at a time.
@@ -307,7 +295,7 @@ def _import(
     mapping = RowMapping(session, export.video, contents)
     progress.start("rows", contents.rows)
     try:
-        for table, rows in groupby(export.rows(), key=lambda row: row.table):
+        for table, rows in groupby(export.rows(), key=lambda row: row[0]):
             columns = known_columns(table)
             for batch in _batches(rows):
                 imported = [
@@ -330,12 +318,12 @@ def _import(
     return ImportedVideo(video.id, video.title, clips, answers, len(contents.questions) - answers)
 
 
-def _batches(rows: Iterable[ExportRow]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[tuple[str, Row, int]]) -> Iterator[list[Row]]:
     """Yield the rows in lists limited by length and size."""
     batch, size = list[Row](), 0
-    for row in rows:
-        batch.append(row.row)
-        size += row.size
+    for _table, row, row_bytes in rows:
+        batch.append(row)
+        size += row_bytes
         if len(batch) >= BATCH or size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -349,13 +337,12 @@ def _add_batch(session: Session, table: str, known: frozenset[str], rows: list[R
     if rows:
         # Vectors beside those of the video's own are of a change of the other library.
         columns = [
-            name for name in rows[0] if not _computed(table, name) and not name.startswith("next_")
+            name
+            for name in rows[0]
+            if not (TABLES[table].columns[name].computed is not None)
+            and not name.startswith("next_")
         ]
         insert_json_rows(session, table, columns, [json.dumps(row) for row in rows])
-
-
-def _computed(table: str, column: str) -> bool:
-    return TABLES[table].columns[column].computed is not None
 
 
 def _altered(problem: str) -> InputError:
@@ -370,7 +357,8 @@ class RowMapping:
         self.added: dict[str, int] = {}
         cited_ids = {name: ids for name, ids in contents.ids.items() if name not in UNCITED_TABLES}
         ids_are_free = not any(any_id_exists(session, name, ids) for name, ids in cited_ids.items())
-        self.answers = self._answers(contents) if ids_are_free else frozenset()
+        alone = {one for one in contents.questions if contents.videos.get(one) == {video}}
+        self.answers = frozenset(alone - known_trajectories(session, alone) if ids_are_free else ())
         self._questions = {contents.questions[answer] for answer in self.answers}
         self._hashes, self._now = contents.hashes, transaction_time(session).isoformat()
         message_hashes = (contents.messages.get(answer, set()) for answer in (None, *self.answers))
@@ -409,9 +397,16 @@ class RowMapping:
         if table in self._numbers:
             new["id"] = self._numbers[table][row["id"]]
         for column in TABLES[table].columns:
-            if row.get(column.name) is not None:
-                _check_list(column, row[column.name])
-                new[column.name] = self._map_reference(column, new[column.name])
+            value = row.get(column.name)
+            if value is None:
+                continue
+            # PostgreSQL also takes lists of lists.
+            if isinstance(column.type, ARRAY) and (
+                not isinstance(value, list)
+                or any(one is None or isinstance(one, list) for one in value)
+            ):
+                raise _altered("a list in it is none, or holds others")
+            new[column.name] = self._map_reference(column, new[column.name])
         return new
 
     def _map_reference(self, column: Column[Any], value: Any) -> Any:
@@ -426,29 +421,9 @@ class RowMapping:
                 raise _altered("a row is of another video")
         return value
 
-    def _answers(self, contents: ExportContents) -> frozenset[str]:
-        single_video = {
-            trajectory
-            for trajectory in contents.questions
-            if contents.videos.get(trajectory) == {self._video}
-        }
-        return frozenset(single_video - known_trajectories(self._session, single_video))
-
     def _map_ids(self, table: str, ids: list[int], *, keep: bool) -> dict[int, int]:
         """Map the ids in the file to those in this library, in the same order."""
         if keep:
             continue_ids_after(self._session, table, max(ids))
             return {row_id: row_id for row_id in ids}
         return dict(zip(sorted(ids), allocate_ids(self._session, table, len(ids)), strict=True))
-
-
-def _check_list(column: Column[Any], value: Any) -> None:
-    """Check that a value of a column of lists is one; PostgreSQL also takes lists of lists.
-
-    Raises:
-        InputError: it is none, or holds lists or nothing.
-    """
-    if not isinstance(column.type, ARRAY):
-        return
-    if not isinstance(value, list) or any(one is None or isinstance(one, list) for one in value):
-        raise _altered("a list in it is none, or holds others")

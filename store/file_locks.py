@@ -69,7 +69,10 @@ def locked_paths(paths: Iterable[Path]) -> list[Path]:
     The locks are not taken, so that another process can take them meanwhile. Empty where the system
     does not list locks.
     """
-    locked = _locked_inodes()
+    try:
+        locked = frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
+    except OSError:
+        locked = frozenset()
     return [path for path in paths if _inode(path) in locked]
 
 
@@ -78,10 +81,3 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except OSError:
         return None
-
-
-def _locked_inodes() -> frozenset[int | None]:
-    try:
-        return frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
-    except OSError:
-        return frozenset()

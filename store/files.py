@@ -13,7 +13,6 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -103,25 +102,17 @@ def open_private(path: Path, *, append: bool = False, errors: str = "strict") ->
     return os.fdopen(create_private(path, append=append), "w", encoding="utf-8", errors=errors)
 
 
-@dataclass(frozen=True)
-class RestrictionResult:
-    """The number of files and folders that were restricted, and those that could not be."""
-
-    closed: int
-    left: tuple[Path, ...]
-
-
 def find_exposed(places: Iterable[Path]) -> Iterator[Path]:
     """Yield what group or others can read, write or enter among these places and all in them.
 
     Links are not followed. What disappears meanwhile is skipped.
     """
-    return (Path(entry.folder, entry.name) for entry in _exposed_entries(places))
+    return (Path(folder, name) for folder, name, _ in _exposed_entries(places))
 
 
 def restrict_exposed(
     places: Iterable[Path], done: Callable[[], None] = lambda: None
-) -> RestrictionResult:
+) -> tuple[int, tuple[Path, ...]]:
     """Remove the permissions of group and others from everything that ``find_exposed`` finds.
 
     Links, files with several names (hard links), sockets, and files of other users are left
@@ -132,14 +123,14 @@ def restrict_exposed(
         done: Called after each file found.
     """
     restricted, failed = 0, list[Path]()
-    for entry in _exposed_entries(places):
+    for folder, name, at in _exposed_entries(places):
         try:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(entry.name, flags, dir_fd=entry.at)
+            descriptor = os.open(name, flags, dir_fd=at)
             try:
                 status = os.fstat(descriptor)
                 if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-                    raise PermissionError(f"{entry.name} has another name elsewhere")
+                    raise PermissionError(f"{name} has another name elsewhere")
                 os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
             finally:
                 os.close(descriptor)
@@ -147,34 +138,26 @@ def restrict_exposed(
         except FileNotFoundError:
             pass
         except OSError:
-            failed.append(Path(entry.folder, entry.name))
+            failed.append(Path(folder, name))
         done()
-    return RestrictionResult(restricted, tuple(failed))
+    return restricted, tuple(failed)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A name in an open folder: a link put in the way later cannot redirect it."""
-
-    folder: str
-    name: str
-    at: int | None
-
-
-def _exposed_entries(paths: Iterable[Path]) -> Iterator[_Entry]:
+def _exposed_entries(paths: Iterable[Path]) -> Iterator[tuple[str, str, int | None]]:
+    """Yield folders and names in them, with the open folder: no link put there later redirects."""
     for path in paths:
-        if _is_exposed(_Entry("", str(path), None)):
-            yield _Entry("", str(path), None)
+        if _is_exposed(str(path), None):
+            yield "", str(path), None
         # ``os.fwalk`` skips what disappears within a folder, but not the folder itself.
         with suppress(FileNotFoundError):
             for folder, folders, files, at in os.fwalk(path, follow_symlinks=False):
-                entries = (_Entry(folder, name, at) for name in (*folders, *files))
-                yield from filter(_is_exposed, entries)
+                names = (name for name in (*folders, *files) if _is_exposed(name, at))
+                yield from ((folder, name, at) for name in names)
 
 
-def _is_exposed(entry: _Entry) -> bool:
+def _is_exposed(name: str, at: int | None) -> bool:
     try:
-        mode = os.stat(entry.name, dir_fd=entry.at, follow_symlinks=False).st_mode
+        mode = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
     except OSError:
         return False
     return bool(mode & OTHERS) and not stat.S_ISLNK(mode)

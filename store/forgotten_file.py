@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -61,15 +61,10 @@ def write_forgotten_file(out: Path, forgotten: ForgottenFile) -> None:
             "encoders": forgotten.encoders,
         }
         head["at"] = forgotten.at.isoformat()
-        archive.writestr("rows.jsonl", "\n".join(_lines(head, forgotten.rows)))
+        rows = [json.dumps([copy.table, copy.row], ensure_ascii=False) for copy in forgotten.rows]
+        archive.writestr("rows.jsonl", "\n".join([json.dumps(head), *rows]))
         for sha, data in sorted(forgotten.blobs.items()):
             archive.writestr(f"blobs/{sha}", data)
-
-
-def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:
-    yield json.dumps(head)
-    for copy in rows:
-        yield json.dumps([copy.table, copy.row], ensure_ascii=False)
 
 
 def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> ForgottenFile:

@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from domain.errors import SetupError
-from store.files import make_private, restrict_folder
+from store.files import atomic_file, make_private, restrict_folder
 
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),
@@ -186,3 +186,27 @@ def _has_others(group: int) -> bool:
         users |= {*grp.getgrgid(group).gr_mem}
     own = {user.pw_name for user in pwd.getpwall() if user.pw_uid in (0, os.geteuid())}
     return bool(users - own)
+
+
+# The files of recaps in the data directory: ``recaps/PERIOD/VIDEO.md``, and ``all.md`` there.
+
+
+ALL = "all"
+
+
+def write_recap_file(home: Home, period: str, name: str, text: str) -> Path:
+    """Write a recap of a video by its id, or of all; return the file."""
+    folder = home.recaps / period
+    make_private(home.recaps)
+    make_private(folder)
+    path = folder / f"{name}.md"
+    with atomic_file(path) as part:
+        part.write_text(text, encoding="utf-8")
+    return path
+
+
+def remove_recap_files(home: Home, video: str) -> None:
+    """Remove the files of recaps that a video is in."""
+    for name in (video, ALL):
+        for path in home.recaps.glob(f"*/{name}.md"):
+            path.unlink(missing_ok=True)

@@ -183,7 +183,11 @@ def watch_server(home: Home) -> None:
         if limit is not None and clock.idle_s() > limit:
             with clock.unused() as free:
                 if free:
-                    return _stop(home)
+                    # It imports this module, to launch the watcher.
+                    from store.embedded import EmbeddedPostgres
+
+                    EmbeddedPostgres(home).stop()
+                    return None
         time.sleep(POLL_INTERVAL_S)
     return None
 
@@ -199,13 +203,6 @@ def kill_server(server: psutil.Process) -> None:
     for process in processes:
         with suppress(psutil.Error):
             process.kill()
-
-
-def _stop(home: Home) -> None:
-    # It imports this module, to launch the watcher.
-    from store.embedded import EmbeddedPostgres
-
-    EmbeddedPostgres(home).stop()
 
 
 if __name__ == "__main__":

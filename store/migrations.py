@@ -47,7 +47,15 @@ def migrate(url: str) -> bool:
             refresh_viewer_role(connection)
             return True
     except DBAPIError as exc:
-        raise DatabaseError(_explain(exc, target)) from exc
+        problem = str(exc.orig)
+        if "extension" in problem:
+            told = marked(
+                f"the {describe_url(target)} lacks an extension ({problem.splitlines()[0]}): let "
+                "its administrator run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
+            )
+        else:
+            told = explain_failure(exc, describe_url(target))
+        raise DatabaseError(told) from exc
     finally:
         engine.dispose()
 
@@ -120,13 +128,3 @@ def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
             "another version of Homer made it, so open it with that one, or name another "
             "HOMER_HOME or database and watch the videos again"
         ) from exc
-
-
-def _explain(exc: DBAPIError, url: URL) -> str:
-    problem = str(exc.orig)
-    if "extension" in problem:
-        return marked(
-            f"the {describe_url(url)} lacks an extension ({problem.splitlines()[0]}): let its "
-            "administrator run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
-        )
-    return explain_failure(exc, describe_url(url))

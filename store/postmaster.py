@@ -118,7 +118,19 @@ def socket_folder(home: Home) -> Path:
     Raises:
         DatabaseError: The private folder is another user's.
     """
-    return home.run if _usable(home.run) else _private(home)
+    if _usable(home.run):
+        return home.run
+    digest = hashlib.sha256(os.fsencode(home.root.resolve())).hexdigest()[:16]
+    name = f"homer-{os.geteuid()}-{digest}"
+    folder = Path(tempfile.gettempdir()) / name
+    if not _usable(folder):
+        folder = Path("/tmp") / name  # noqa: S108
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    if not is_own or stat.S_IMODE(status.st_mode) & 63:
+        raise DatabaseError(f"{folder} is not your own private folder: remove it")
+    return folder
 
 
 def clear_folder(home: Home, folder: Path) -> None:
@@ -131,20 +143,6 @@ def clear_folder(home: Home, folder: Path) -> None:
 def _usable(folder: Path) -> bool:
     path = str(folder / f"{SOCKET}.lock")
     return len(os.fsencode(path)) <= LONGEST and re.fullmatch(r"[\w./-]+", path, re.A) is not None
-
-
-def _private(home: Home) -> Path:
-    digest = hashlib.sha256(os.fsencode(home.root.resolve())).hexdigest()[:16]
-    name = f"homer-{os.geteuid()}-{digest}"
-    folder = Path(tempfile.gettempdir()) / name
-    if not _usable(folder):
-        folder = Path("/tmp") / name  # noqa: S108
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-    if not is_own or stat.S_IMODE(status.st_mode) & 63:
-        raise DatabaseError(f"{folder} is not your own private folder: remove it")
-    return folder
 
 
 # Running Postgres as root, which Postgres itself refuses.
@@ -187,20 +185,14 @@ def find_runner() -> UnprivilegedUser:
     if os.geteuid() != 0:
         return UnprivilegedUser((), os.geteuid())
     for runner in ROOT_RUNNERS:
-        if _works(runner.prefix):
-            return runner
+        with suppress(OSError, subprocess.TimeoutExpired):
+            call = [*runner.prefix, "true"]
+            if not subprocess.run(call, capture_output=True, timeout=20, check=False).returncode:
+                return runner
     raise DatabaseError(
         "the embedded Postgres cannot run as root here (neither unshare nor setpriv works): "
         "run homer as an ordinary user, or set HOMER_DATABASE_URL to a Postgres of yours"
     )
-
-
-def _works(prefix: tuple[str, ...]) -> bool:
-    try:
-        result = subprocess.run([*prefix, "true"], capture_output=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return result.returncode == 0
 
 
 # Host identity: machine, boot and pid namespace of a process.
@@ -235,7 +227,7 @@ class HostIdentity(NamedTuple):
     def of(cls, text: str) -> Self | None:
         """Parse what ``str`` returned; None if it is not a host identity."""
         parts = text.split("/")
-        return cls(*parts) if len(parts) == len(cls._fields) else None
+        return cls._make(parts) if len(parts) == len(cls._fields) else None
 
     def __str__(self) -> str:
         """Return one word, which reveals neither the host nor the machine."""

@@ -23,8 +23,8 @@ from domain.time import TimeSpan, format_clock
 from models.ports import TextEmbedder, embed_queries
 from retrieval.chapters import BREAK
 from retrieval.lines import LineSet, Scores, line_set
-from retrieval.options import DIGITS
 from retrieval.people_in_query import NOBODY, ViewPeople
+from retrieval.query_context import DIGITS
 from retrieval.ranking import PreparedQuestion, recency_score
 from retrieval.relevance import standardise
 from retrieval.signals import (
@@ -92,8 +92,9 @@ class Pieces:
             for line in self.texts[number].split(BREAK):
                 spoken = _SPOKEN.fullmatch(line)
                 source, speaker, said = ("said", *spoken.groups()) if spoken else ("", None, line)
-                key = (len(rows), place, 0, 0, MemoryKind.EPISODIC)
-                rows.append((0, StoredLine(*key, said, source, speaker, None)))
+                kind, row = MemoryKind.EPISODIC, len(rows)
+                made = StoredLine(row, place, 0, 0, kind, said, source, speaker, None)
+                rows.append((0, made))
         return line_set(
             [Scope(video="", last_clip=len(numbers))], rows, np.zeros((len(rows), 1), np.float32), 1
         )
@@ -151,27 +152,26 @@ class Asked:
         return np.asarray(asked + OPTION_WORDS * np.max([0 * asked, *of_options], axis=0))
 
     def supported(self, pieces: Pieces) -> Supported:
-        """Return how far each piece supports each option; nothing without options."""
-        if not self.question.options or not pieces.refs:
-            return Supported((), np.zeros((len(self.question.options), 0)))
-        return Supported(pieces.refs, self._support(pieces, SearchSettings()))
+        """Return how far each piece supports each option; nothing without options.
 
-    def _support(self, pieces: Pieces, weights: SearchSettings) -> Scores:
-        """Return the support of each option, (K, N), by the signals of a search of lines.
-
-        Their weights are the same too (``retrieval.ranking``).
+        It is told by the signals of a search of lines, with their weights (``retrieval.ranking``).
         """
-        question, times = self.question, pieces.times
+        question, weights = self.question, SearchSettings()
+        if not question.options or not pieces.refs:
+            return Supported((), np.zeros((len(question.options), 0)))
+        times = pieces.times
         now_s = question.now_s if question.as_of else float(times.max())
         about = standardise(pieces.matches(question.words))
         about += weights.question_cell * standardise(pieces.vectors @ self.vector)
         about += recency_score(times, question, weights)
         if question.timed:
-            return about + weights.option_time * option_fits(question.options, times, now_s)
+            fits = option_fits(question.options, times, now_s)
+            return Supported(pieces.refs, about + weights.option_time * fits)
         about += weights.question_time * question_fit(question.text, times, now_s)
         own = np.stack([pieces.matches(words) for words in question.option_words])
         claims = weights.statement_cell * standardise(self.claims @ pieces.vectors.T)
-        return about + standardise(own) + claims + weights.actor * self._actors(pieces, about)
+        actors = weights.actor * self._actors(pieces, about)
+        return Supported(pieces.refs, about + standardise(own) + claims + actors)
 
     def _actors(self, pieces: Pieces, about: Scores) -> Scores:
         """Return how well what the people of each option do and say fits, (K, N); else zeros."""
@@ -215,7 +215,7 @@ QUOTED_FROM = 3
 
 def weigh_documents(
     text: TextEmbedder,
-    documents: Iterable[EventDocument],
+    documents: Iterable[Iterable[EventDocument]],
     query: str,
     options: Sequence[str],
     view: MemoryView,
@@ -224,7 +224,7 @@ def weigh_documents(
     """Return how far documents support options: the best of all, and those that are shown."""
     if not options:
         return ()
-    every = [*documents]
+    every = [one for of_video in documents for one in of_video]
     pieces = Pieces(
         [one.ref for one in every],
         [one.text for one in every],

@@ -187,7 +187,19 @@ class FrameReader:
             described, names = contents[one.scope.video]
             text = describe_kept(described, one.frame, names)
             extra = (known or {}).get(one.ref, "")
-            found.append(_image(one, "; ".join(part for part in (extra, text) if part), score))
+            frame = one.frame
+            found.append(
+                ShownImage(
+                    kind="f",
+                    id=frame.id,
+                    video=one.scope.video,
+                    clip=frame.clip,
+                    time_ms=frame.time_ms,
+                    blob=frame.blob,
+                    description="; ".join(part for part in (extra, text) if part),
+                    score=min(1.0, max(0.0, score)),
+                )
+            )
         return tuple(found)
 
     def _contents(
@@ -232,20 +244,6 @@ def counted(things: Iterable[Thing]) -> str:
     """Return how many things there are of each label; "" without any."""
     counts = Counter(one.label for one in things)
     return ", ".join(f"{count} {label}" for label, count in counts.items())
-
-
-def _image(one: KeptFrame, text: str, score: float) -> ShownImage:
-    frame = one.frame
-    return ShownImage(
-        kind="f",
-        id=frame.id,
-        video=one.scope.video,
-        clip=frame.clip,
-        time_ms=frame.time_ms,
-        blob=frame.blob,
-        description=text,
-        score=min(1.0, max(0.0, score)),
-    )
 
 
 def spread_frames(frames: Sequence[Kept], most: int) -> list[Kept]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from agent.builder import AskModel
 from agent.harness.inform import LoadedPictures, LoadImage, affordable, load_pictures
 from agent.model_calls import Calls
-from agent.reasoners.port import Conclusion, DecisionContext
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import LONGEST_OPTION, PolicyParts
 from domain.asking import Action, Question
+from models.messages import Message, assistant, system, user
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -42,6 +44,31 @@ class RuleWalk(ABC):
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer with the profile's rules."""
         return self._responder.conclude(decision)
+
+
+def ask_sound(
+    model: AskModel,
+    repair_page: Callable[[Iterable[str]], str],
+    purpose: str,
+    rules: str,
+    page: str,
+    schema: type[Reply],
+    complaints: Callable[[Reply], list[str]],
+) -> Reply:
+    """Ask for a reply; once more with the complaints if it is not sound."""
+    messages: list[Message] = [system(rules), user(page)]
+    try:
+        reply = model.ask(purpose, messages, schema)
+    except Unreadable as error:
+        repair = user(repair_page([str(error)]))
+        return model.ask(f"{purpose}-repair", [*messages, repair], schema)
+    if not (wrong := complaints(reply)):
+        return reply
+    turns = [*messages, assistant(reply.model_dump_json()), user(repair_page(wrong))]
+    try:
+        return model.ask(f"{purpose}-repair", turns, schema)
+    except Unreadable:
+        return reply
 
 
 def use_tool(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:

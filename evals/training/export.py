@@ -143,11 +143,11 @@ def recorded_examples(
     session: Session, strategy: str, recipe: Recipe, limit: int | None = None
 ) -> Iterator[RecordedExample]:
     """Yield the judged trajectories of a strategy, oldest first, at most ``limit``."""
-    for record in judged_records(session, strategy)[:limit]:
-        run = find_trajectory(session, record.trajectory)
+    for trajectory, right, item in judged_records(session, strategy)[:limit]:
+        run = find_trajectory(session, trajectory)
         # The right option is the data set's, else that of an answer judged right.
-        letter = str((record.item or {}).get("answer") or "")
-        if not letter and record.right and run.answer is not None:
+        letter = str((item or {}).get("answer") or "")
+        if not letter and right and run.answer is not None:
             letter = run.answer.option or ""
         if letter not in tuple(ascii_uppercase[: len(run.question.options)]):
             letter = ""
@@ -155,7 +155,7 @@ def recorded_examples(
         row = {
             "prompt": asked["prompt"],
             "completion": completion_of(events_of(session, run.id)),
-            "reward": recipe.right if record.right else 0.0,
+            "reward": recipe.right if right else 0.0,
             "answer": letter,
             "trajectory": run.id,
             "profile": run.profile,

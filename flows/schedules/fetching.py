@@ -27,7 +27,7 @@ from store.database import Store
 from store.files import make_private
 from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
-from store.queries.schedules import processed_items, record_processed
+from store.queries.videos import processed_items, record_processed
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")
 ANSWER_S = 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -12,7 +12,6 @@ import cv2
 import numpy as np
 
 from domain.media import Percept, Sighting, Utterance
-from domain.memories import Memory
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
 from domain.time import TimeSpan, merge_close_spans
 from domain.wording import describe_by_time
@@ -99,13 +98,6 @@ def fit_parts(parts: PromptParts, max_tokens: int) -> dict[str, tuple[PromptItem
         if name in reduced:
             minimum = 0 if may_drop_all else MIN_ITEMS.get(name, MIN_LINES)
             reduced[name] = _reduce_by(reduced[name], excess, minimum)
-    return _restore_items(parts, reduced, max_tokens)
-
-
-def _restore_items(
-    parts: PromptParts, reduced: dict[str, tuple[PromptItem, ...]], max_tokens: int
-) -> dict[str, tuple[PromptItem, ...]]:
-    """Use tokens that are left over for the last parts of ``REDUCTION_ORDER`` again."""
     for name in [name for name in reversed(REDUCTION_ORDER) if name in reduced]:
         all_items = tuple(parts[name])
         excess = count_tokens(reduced | {name: all_items}) - max_tokens
@@ -167,31 +159,38 @@ def prompt_parts(
         f"[m{fact.id}] {sanitise_generated(people.replace_tags(fact.text))}"
         for fact in context.facts
     )
-    keyframes = tuple(_keyframe_items(percept, context)) if images else ()
+    keyframes = tuple(
+        PromptItem(
+            f"keyframe at {frame.time_ms / 1000:.1f} s",
+            context.blobs[frame.blob],
+            time_ms=frame.time_ms,
+        )
+        for frame in percept.keyframes
+        if images and frame.blob in context.blobs
+    )
+    # Subtitles and chapters of the source may differ from recognised speech.
+    chapters = (
+        f"{chapter.span.start_ms / 1000:.1f} s a chapter begins: {sanitise(chapter.text)}"
+        for chapter in percept.chapters
+    )
+    sounds = (f"{_seconds(sound.span)} (not speech: {sound.kind})" for sound in percept.sounds)
     return {
         # Keyframes first: a description names one by the number of its image.
         "keyframes": keyframes,
         "frames": tuple(_frame_items(context, keyframes)) if images else (),
         "video": tuple(_video_items(percept, context)) if images else (),
         "faces": tuple(_face_items(percept, people, context))[:MAX_CROPS] if images else (),
-        "lines of speech": _to_items(_audible_lines(percept, people)),
+        "lines of speech": _to_items(chain(_transcript_lines(percept.utterances, people), sounds)),
         "screen texts": _to_items(screen),
         "objects": _to_items(objects),
         "captions": _to_items(_transcript_lines(percept.captions, people)),
-        "subtitles": _to_items(_subtitle_lines(percept, people)),
+        "subtitles": _to_items(chain(chapters, _transcript_lines(percept.subtitles, people))),
         "known facts": _to_items(facts),
     }
 
 
 def _to_items(lines: Iterable[str]) -> tuple[PromptItem, ...]:
     return tuple(PromptItem(line) for line in lines)
-
-
-def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptItem]:
-    for frame in percept.keyframes:
-        if frame.blob in context.blobs:
-            caption = f"keyframe at {frame.time_ms / 1000:.1f} s"
-            yield PromptItem(caption, context.blobs[frame.blob], time_ms=frame.time_ms)
 
 
 def _frame_items(context: ClipContext, keyframes: Sequence[PromptItem]) -> Iterator[PromptItem]:
@@ -227,11 +226,7 @@ def _face_items(percept: Percept, people: ClipPeople, context: ClipContext) -> I
 
 
 def clip_prompt(
-    percept: Percept,
-    people: ClipPeople,
-    context: ClipContext,
-    parts: PromptParts,
-    language: str,
+    percept: Percept, people: ClipPeople, context: ClipContext, parts: PromptParts, language: str
 ) -> str:
     """What is asked about a clip, with these parts of it; images in the order of the parts."""
     lists = {name: join_lines(item.text for item in items) for name, items in parts.items()}
@@ -245,7 +240,10 @@ def clip_prompt(
         start=f"{percept.clip.span.start_ms / 1000:.1f}",
         end=f"{percept.clip.span.end_ms / 1000:.1f}",
         images=join_lines(f"{n}. {item.text}" for n, item in enumerate(images, 1)),
-        before=join_lines(_earlier_lines(context.before, people)),
+        before=join_lines(
+            f"{_seconds(line.span)}: {sanitise_generated(people.replace_tags(line.text))}"
+            for line in context.before
+        ),
         people=join_lines(_people_lines(people, percept, images)),
         transcript=lists.get("lines of speech", empty),
         screen=lists.get("screen texts", empty),
@@ -254,11 +252,6 @@ def clip_prompt(
         subtitles=lists.get("subtitles", empty),
         facts=lists.get("known facts", empty),
     )
-
-
-def _earlier_lines(before: Iterable[Memory], people: ClipPeople) -> Iterable[str]:
-    for line in before:
-        yield f"{_seconds(line.span)}: {sanitise_generated(people.replace_tags(line.text))}"
 
 
 def _people_lines(
@@ -302,13 +295,6 @@ def _seconds(span: TimeSpan) -> str:
     return f"{span.start_ms / 1000:.1f}-{span.end_ms / 1000:.1f} s"
 
 
-def _audible_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
-    """What is said, then what is heard besides."""
-    yield from _transcript_lines(percept.utterances, people)
-    for sound in percept.sounds:
-        yield f"{_seconds(sound.span)} (not speech: {sound.kind})"
-
-
 def _transcript_lines(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[str]:
     for utterance in utterances:
         voice = speaker_of(utterance, people)
@@ -316,10 +302,3 @@ def _transcript_lines(utterances: Iterable[Utterance], people: ClipPeople) -> It
         speaker = voice.tag if voice else named
         said = sanitise(utterance.text)
         yield f"{_seconds(utterance.span)} {speaker + ': ' if speaker else ''}{said}"
-
-
-def _subtitle_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
-    """Yield subtitles and chapters of the source, which may differ from recognised speech."""
-    for chapter in percept.chapters:
-        yield f"{chapter.span.start_ms / 1000:.1f} s a chapter begins: {sanitise(chapter.text)}"
-    yield from _transcript_lines(percept.subtitles, people)

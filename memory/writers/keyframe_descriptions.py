@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +17,6 @@ from perception.likeness import LEVELS, colour_shares
 
 NEAR_MS = 1_000
 """A face that is seen within this time of a keyframe is said to be in view on it."""
-
-
-@dataclass(frozen=True)
-class WrittenDescriptions:
-    """What a model wrote of keyframes, and what of it cannot be stored."""
-
-    usable: tuple[KeyframeDescription, ...]
-    dropped: tuple[str, ...] = ()
 
 
 def recognised_descriptions(
@@ -44,23 +35,23 @@ def recognised_descriptions(
 
 def _recognised(frame: Keyframe, percept: Percept, people: ClipPeople) -> str:
     return describe_picture(
-        dict.fromkeys(_faces_in_view(frame.time_ms, percept, people)),
+        dict.fromkeys(
+            people.faces[group.number].tag
+            for group in percept.faces
+            if any(
+                one.span.start_ms - NEAR_MS <= frame.time_ms <= one.span.end_ms + NEAR_MS
+                for one in group.sightings
+            )
+        ),
         [thing for thing in percept.objects if thing.time_ms == frame.time_ms],
         [escape_tags(one.text) for one in percept.screen_texts if one.time_ms == frame.time_ms],
     )
 
 
-def _faces_in_view(time_ms: int, percept: Percept, people: ClipPeople) -> Iterator[str]:
-    for group in percept.faces:
-        spans = (sighting.span for sighting in group.sightings)
-        if any(s.start_ms - NEAR_MS <= time_ms <= s.end_ms + NEAR_MS for s in spans):
-            yield people.faces[group.number].tag
-
-
 def checked_descriptions(
     texts: Sequence[tuple[int, str]], shown: Sequence[int], people: ClipPeople
-) -> WrittenDescriptions:
-    """Check what a model wrote of the keyframes that it was shown.
+) -> tuple[tuple[KeyframeDescription, ...], tuple[str, ...]]:
+    """Return what of a model's words on the keyframes it was shown can be stored, and what cannot.
 
     Args:
         texts: The number of an image, from 1, and what was written of it.
@@ -90,7 +81,7 @@ def checked_descriptions(
         if number not in written
     ]
     ordered = tuple(usable[number] for number in sorted(usable))
-    return WrittenDescriptions(ordered, tuple(dict.fromkeys(dropped)))
+    return ordered, tuple(dict.fromkeys(dropped))
 
 
 def fill_descriptions(
@@ -143,7 +134,13 @@ def describe_colours(shares: NDArray[np.float64]) -> str:
     """Describe colours by their shares, (hues, saturations, values): ``dark, mostly brown``."""
     named: dict[str, float] = {}
     for (hue, saturation, value), share in np.ndenumerate(shares):
-        name = _name(hue, saturation, value)
+        # Without saturation a colour is grey, and brown is a dull orange.
+        if saturation == 0:
+            name = _GREYS[value]
+        else:
+            dull = saturation < LEVELS - 1 or value < LEVELS - 1
+            plain = "brown" if _HUES[hue] == "orange" and dull else _HUES[hue]
+            name = f"dark {plain}" if value == 0 else plain
         named[name] = named.get(name, 0.0) + float(share)
     most = sorted((-share, name) for name, share in named.items() if share >= MOSTLY)[:TOLD]
     colours = " and ".join(name for _, name in most)
@@ -152,12 +149,3 @@ def describe_colours(shares: NDArray[np.float64]) -> str:
     light = "dark" if value <= DARK else "bright" if value >= BRIGHT else ""
     parts = [light, f"mostly {colours}" if colours else "of many colours"]
     return ", ".join(part for part in parts if part)
-
-
-def _name(hue: int, saturation: int, value: int) -> str:
-    """Name a colour by its bins; without saturation it is grey, and brown is a dull orange."""
-    if saturation == 0:
-        return _GREYS[value]
-    dull = saturation < LEVELS - 1 or value < LEVELS - 1
-    name = "brown" if _HUES[hue] == "orange" and dull else _HUES[hue]
-    return f"dark {name}" if value == 0 else name

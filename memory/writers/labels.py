@@ -108,28 +108,27 @@ class Salience:
         for line in content:
             for phrase in dict.fromkeys(phrases(line.text)):
                 written[tuple(word.casefold() for word in phrase)][phrase] += 1
-        found = {key: self._phrase(key, forms) for key, forms in written.items()}
+        found = list[_Phrase]()
+        for key, forms in written.items():
+            # One of several words has to recur to be a term.
+            count = forms.total()
+            rare = sum(self.weight(word) for word in key) / len(key)
+            term = 1.0 if count > 1 or len(key) == 1 else ONCE
+            score = round(count * math.sqrt(rare * len(key)) * term, 9)
+            # How a phrase is mostly written, rather not in capitals, as slides have them.
+            form = max(forms, key=lambda one: (not " ".join(one).isupper(), forms[one]))
+            found.append(_Phrase(key, " ".join(form), count, score))
         chosen: list[_Phrase] = []
-        for ranked in sorted(found.values(), key=lambda one: -one.score):
+        for ranked in sorted(found, key=lambda one: -one.score):
             if len(chosen) == MAX_PHRASES:
                 break
             left = max_words - sum(len(one.key) for one in chosen)
             if _fits(ranked, chosen, left):
-                terms = _terms_with(ranked, found.values())
+                terms = _terms_with(ranked, found)
                 fitting = [term for term in terms if _fits(term, chosen, left)]
                 chosen.append((fitting or [ranked])[0])
         text = ", ".join(one.written for one in chosen)
         return text[:1].upper() + text[1:]
-
-    def _phrase(self, key: _Words, forms: Counter[_Words]) -> _Phrase:
-        """Return a phrase with its score; one of several words has to recur to be a term."""
-        lines = forms.total()
-        rare = sum(self.weight(word) for word in key) / len(key)
-        term = 1.0 if lines > 1 or len(key) == 1 else ONCE
-        score = round(lines * math.sqrt(rare * len(key)) * term, 9)
-        # How a phrase is mostly written, rather not in capitals, as slides have them.
-        common_form = max(forms, key=lambda form: (not " ".join(form).isupper(), forms[form]))
-        return _Phrase(key, " ".join(common_form), lines, score)
 
 
 def _terms_with(phrase: _Phrase, others: Iterable[_Phrase]) -> list[_Phrase]:
@@ -315,7 +314,16 @@ def split_at_cuts(
     runs: list[list[int]] = []
     start = 0
     for cut in cuts:
-        last, first = _clips_at_cut(line_clips, clips, cut)
+        clip = line_clips[cut]
+        position = clips.index(clip)
+        first_line = line_clips.index(clip)
+        share = (cut - first_line) / line_clips.count(clip)
+        if share <= EDGE_SHARE:
+            last, first = position - 1, position
+        else:
+            last, first = (
+                (position, position + 1) if share >= 1 - EDGE_SHARE else (position, position)
+            )
         if last >= start and first > start and first < len(clips):
             runs.append(list(clips[start : last + 1]))
             start = first
@@ -328,14 +336,3 @@ def split_at_cuts(
             remaining.pop()
         remaining.append(run)
     return remaining
-
-
-def _clips_at_cut(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> tuple[int, int]:
-    """Places in ``clips`` of the last clip before a cut and the first clip after it."""
-    clip = line_clips[cut]
-    position = clips.index(clip)
-    first_line = line_clips.index(clip)
-    share = (cut - first_line) / line_clips.count(clip)
-    if share <= EDGE_SHARE:
-        return position - 1, position
-    return (position, position + 1) if share >= 1 - EDGE_SHARE else (position, position)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
@@ -151,11 +150,9 @@ class LlmClipWriter:
             ModelError: The model failed, wrote nothing valid, or exceeded the budget.
         """
         budget = ClipBudget(self._chat, self._tokens, context.sink, context.replay)
-        asked = self._ask(percept, people, context, budget)
-        written = asked.written
-        described = checked_descriptions(
-            [(one.image, one.text) for one in written.keyframes], asked.keyframes, people
-        )
+        written, omitted, keyframes = self._ask(percept, people, context, budget)
+        described = [(one.image, one.text) for one in written.keyframes]
+        usable, dropped = checked_descriptions(described, keyframes, people)
         quoted = self.quote(percept, people, context)
         drafts = [*quoted.drafts, *(_draft(line, percept, people) for line in written.lines)]
         return ClipMemories(
@@ -165,9 +162,9 @@ class LlmClipWriter:
             statements=(*quoted.statements, *_statements(written, people, percept.clip.index)),
             names=tuple((name.tag, sanitise(name.name)) for name in written.names),
             budget=self._tokens,
-            left_out=asked.omitted,
-            descriptions=fill_descriptions(described.usable, quoted.descriptions),
-            dropped=described.dropped,
+            left_out=omitted,
+            descriptions=fill_descriptions(usable, quoted.descriptions),
+            dropped=dropped,
         )
 
     def quote(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
@@ -182,25 +179,31 @@ class LlmClipWriter:
 
     def request_size(
         self, percept: Percept, people: ClipPeople, context: ClipContext
-    ) -> RequestSize:
-        """Return the size of the first request for a clip; makes no call."""
+    ) -> tuple[int, int]:
+        """Return images and tokens of the first request for a clip, as estimated; makes no call.
+
+        A video counts as one image; the tokens are those of images too.
+        """
         budget = ClipBudget(self._chat, self._tokens, None)
-        request = self.first_request(percept, people, context, budget)
-        tokens = request_tokens(request.messages, WrittenClip, 0, _labels(request.images))
-        images = sum(item.image_tokens for item in request.images)
-        return RequestSize(len(request.images), tokens + images)
+        messages, images, _, _ = self.first_request(percept, people, context, budget)
+        tokens = request_tokens(messages, WrittenClip, 0, _labels(images))
+        return len(images), tokens + sum(item.image_tokens for item in images)
 
     def first_request(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
-    ) -> _ClipRequest:
-        """Return the first request for a clip, reduced to the budget; makes no call."""
+    ) -> tuple[list[Message], list[PromptItem], tuple[int, ...], tuple[str, ...]]:
+        """Return the first request for a clip, reduced to the budget; makes no call.
+
+        Its messages, its images, the times in ms of the keyframes, which are the first of these,
+        and what it omits.
+        """
         language = self._language
         rules = system(prompt("clip_system", lines=self._lines, language=language))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
         too_large = ["the video, which would be too large"] if context.view.too_large else []
         blank = [rules, user(clip_prompt(percept, people, context, {}, language))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
-        return _ClipRequest(
+        return (
             [rules, user(clip_prompt(percept, people, context, parts, language))],
             [item for items in parts.values() for item in items if item.image is not None],
             tuple(one.time_ms for one in parts["keyframes"] if one.time_ms is not None),
@@ -209,18 +212,28 @@ class LlmClipWriter:
 
     def _ask(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
-    ) -> _Asked:
-        """Return the storable part of what the model wrote, and what it was shown."""
-        request = self.first_request(percept, people, context, budget)
+    ) -> tuple[WrittenClip, tuple[str, ...], tuple[int, ...]]:
+        """Return the storable part of what the model wrote, what it was not shown, and keyframes.
+
+        These are the times in ms of those that it was shown.
+        """
+        messages, images, keyframes, omitted = self.first_request(percept, people, context, budget)
         facts = {f"m{fact.id}" for fact in context.facts}
         written = _ask_until_valid(
-            budget, request.messages, request.images, lambda clip: check_clip(clip, people, facts)
+            budget, messages, images, lambda clip: check_clip(clip, people, facts)
         )
-        usable, omitted = _drop_invalid(written, people, facts), request.omitted
-        if self._looks_twice and request.images:
-            turns = _retry_messages(request.messages, usable, "clip_again", lines=self._lines // 2)
+        storable = _storable_lines(written.lines, people, facts)
+        if not storable:
+            raise ModelError("the model wrote no line that can be stored")
+        pairs = [pair for pair in written.same if _is_pair(pair, people)]
+        names = [
+            name for name in written.names if name.tag in people.tags() and sanitise(name.name)
+        ]
+        usable = written.model_copy(update={"lines": storable, "same": pairs, "names": names})
+        if self._looks_twice and images:
+            turns = _retry_messages(messages, usable, "clip_again", lines=self._lines // 2)
             try:
-                more = budget.ask(turns, request.images, WrittenMore)
+                more = budget.ask(turns, images, WrittenMore)
                 lines, clip = [*usable.lines], percept.clip.span
                 for line in _storable_lines(more.lines, people, facts):
                     # What is done again later is no repetition of the line.
@@ -250,42 +263,12 @@ class LlmClipWriter:
             counts.subtract(words[least])
             kept.remove(least)
         limit_lines = usable.model_copy(update={"lines": [usable.lines[n] for n in kept]})
-        return _Asked(limit_lines, omitted, request.keyframes)
-
-
-@dataclass(frozen=True)
-class RequestSize:
-    """Images of a request, a video counting as one, and its tokens in all, as estimated."""
-
-    images: int
-    tokens: int
-
-
-@dataclass(frozen=True)
-class _ClipRequest:
-    """The first request for a clip: its messages, its images, and what it omits.
-
-    ``keyframes``: the times in ms of the keyframes, the first of the images.
-    """
-
-    messages: list[Message]
-    images: list[PromptItem]
-    keyframes: tuple[int, ...]
-    omitted: tuple[str, ...]
+        return limit_lines, omitted, keyframes
 
 
 def _labels(images: Sequence[PromptItem]) -> list[str]:
     """Return the text before each image: its number in the list, and what it is."""
     return [f"{number}. {item.text}" for number, item in enumerate(images, 1)]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a model wrote, the omitted items, and the times in ms of the keyframes it was shown."""
-
-    written: WrittenClip
-    omitted: tuple[str, ...]
-    keyframes: tuple[int, ...]
 
 
 def _ask_until_valid(
@@ -424,20 +407,6 @@ def _is_pair(pair: WrittenSame, people: ClipPeople) -> bool:
 
 def _parse_ref(text: str) -> str:
     return text.strip().strip("[]")
-
-
-def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> WrittenClip:
-    """Return the storable part of a written clip.
-
-    Raises:
-        ModelError: nothing can.
-    """
-    lines = _storable_lines(written.lines, people, facts)
-    if not lines:
-        raise ModelError("the model wrote no line that can be stored")
-    pairs = [pair for pair in written.same if _is_pair(pair, people)]
-    names = [name for name in written.names if name.tag in people.tags() and sanitise(name.name)]
-    return written.model_copy(update={"lines": lines, "same": pairs, "names": names})
 
 
 def _storable_lines(

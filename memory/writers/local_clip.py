@@ -19,9 +19,8 @@ from domain.wording import count_objects, describe_counts, split_utterance
 from memory.continued_lines import continue_screen_text, continue_speech, sound_lines
 from memory.writers.keyframe_descriptions import colour_lines, recognised_descriptions
 from memory.writers.port import ClipContext
-from people.characters import ClipPeople
-from people.face_voice_evidence import speaking_alone, visible_spans
-from people.names import NamePlate, find_name_plates, introduced_name
+from people.characters import ClipPeople, speaking_alone, visible_spans
+from people.names import find_name_plates, introduced_name
 
 DEFAULTS = MemorySettings()
 
@@ -49,14 +48,34 @@ class LocalClipWriter:
     ) -> None:
         self._lines, self._is_person = lines, is_person
 
-    def write(
-        self,
-        percept: Percept,
-        people: ClipPeople,
-        context: ClipContext,
-    ) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         """Return the clip's lines in order of time; of ``context`` it uses the clip before."""
-        named = list(_name_lines(percept, people, find_name_plates(percept, self._is_person)))
+        named = list[tuple[MemoryDraft, tuple[str, str]]]()
+        for plate in find_name_plates(percept, self._is_person):
+            tag = people.faces[plate.face].tag
+            text = (
+                f"{tag} is named {escape_tags(f'{plate.name}, {plate.title}')} (shown on screen)."
+            )
+            end = max(
+                plate.time_ms, min(plate.time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms)
+            )
+            named.append(
+                (
+                    _character_line(text, TimeSpan.of(plate.time_ms, end), MemorySource.READ, tag),
+                    (tag, plate.name),
+                )
+            )
+        for utterance in percept.utterances:
+            voice, name = speaker_of(utterance, people), introduced_name(utterance)
+            if voice and name and not utterance.speaker:
+                quote = escape_tags(utterance.text.strip())
+                text = f'{voice.tag} is named {name} (said: "{quote}").'
+                named.append(
+                    (
+                        _character_line(text, utterance.span, MemorySource.SAID, voice.tag),
+                        (voice.tag, name),
+                    )
+                )
         speech = continue_speech([*_speech_lines(percept.utterances, people)], context.before)
         shown = continue_screen_text([*_screen_text_lines(percept)], context.before)
         spoken = [*speech, *_source_text_lines(percept)]
@@ -71,7 +90,16 @@ class LocalClipWriter:
             drafts=tuple(
                 sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
             ),
-            statements=tuple(_statements(percept, people)),
+            statements=tuple(
+                IdentityStatement(
+                    face=people.faces[face].number,
+                    voice=people.voices[voice].number,
+                    clip=percept.clip.index,
+                    support=seconds,
+                    reason=f"the only face in view during {seconds:.1f} s of this voice",
+                )
+                for face, voice, seconds in speaking_alone(percept)
+            ),
             names=tuple(name for _, name in named),
             descriptions=recognised_descriptions(percept, people),
         )
@@ -136,9 +164,15 @@ def _screen_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
 
 def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:
     """One line for every set of people that is in view at one time, and one a person."""
-    groups = sorted(
-        (people.faces[group.number].number, group) for group in _merge_groups(percept, people)
-    )
+    merged: dict[int, Group] = {}
+    for group in percept.faces:
+        key = people.faces[group.number].number
+        earlier = merged.get(key)
+        sightings = (*(earlier.sightings if earlier else ()), *group.sightings)
+        merged[key] = group.model_copy(update={"sightings": sightings})
+        if earlier:
+            merged[key] = merged[key].model_copy(update={"number": earlier.number})
+    groups = sorted((people.faces[group.number].number, group) for group in merged.values())
     times = {f"<{IdentityKind.FACE}_{number}>": visible_spans(group) for number, group in groups}
     # Those who are seen together first: of a crowd, not each gets a line.
     for tags, span in sorted(_co_visible(times).items(), key=lambda one: -len(one[0])):
@@ -164,7 +198,16 @@ def _co_visible(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...]
     starts = sorted({span.start_ms for spans in times.values() for span in spans})
     sets: dict[tuple[str, ...], list[TimeSpan]] = {}
     for start in starts:
-        in_view = {tag: span for tag, spans in times.items() if (span := _span_at(spans, start))}
+        in_view = {
+            tag: span
+            for tag, spans in times.items()
+            if (
+                span := next(
+                    (s for s in spans if s.start_ms == start or s.start_ms <= start < s.end_ms),
+                    None,
+                )
+            )
+        }
         if len(in_view) > 1:
             end = min(span.end_ms for span in in_view.values())
             sets.setdefault(tuple(in_view), []).append(TimeSpan.of(start, end))
@@ -175,63 +218,10 @@ def _co_visible(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...]
     }
 
 
-def _span_at(spans: Sequence[TimeSpan], time_ms: int) -> TimeSpan | None:
-    """Return the span that ``time_ms`` lies in; an instant lies in itself."""
-    return next(
-        (s for s in spans if s.start_ms == time_ms or s.start_ms <= time_ms < s.end_ms), None
-    )
-
-
-def _merge_groups(percept: Percept, people: ClipPeople) -> list[Group]:
-    """Return the face groups, those of one identity joined."""
-    merged: dict[int, Group] = {}
-    for group in percept.faces:
-        key = people.faces[group.number].number
-        earlier = merged.get(key)
-        sightings = (*(earlier.sightings if earlier else ()), *group.sightings)
-        merged[key] = group.model_copy(update={"sightings": sightings})
-        if earlier:
-            merged[key] = merged[key].model_copy(update={"number": earlier.number})
-    return list(merged.values())
-
-
 def _covering_span(spans: Sequence[TimeSpan]) -> TimeSpan:
     """From the first to the last appearance: one line a clip is enough."""
     return TimeSpan.of(spans[0].start_ms, spans[-1].end_ms)
 
 
-def _name_lines(
-    percept: Percept, people: ClipPeople, plates: Iterable[NamePlate]
-) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
-    for plate in plates:
-        tag = people.faces[plate.face].tag
-        text = f"{tag} is named {escape_tags(f'{plate.name}, {plate.title}')} (shown on screen)."
-        end = max(plate.time_ms, min(plate.time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms))
-        yield (
-            _character_line(text, TimeSpan.of(plate.time_ms, end), MemorySource.READ, tag),
-            (tag, plate.name),
-        )
-    for utterance in percept.utterances:
-        voice, name = speaker_of(utterance, people), introduced_name(utterance)
-        if voice and name and not utterance.speaker:
-            quote = escape_tags(utterance.text.strip())
-            text = f'{voice.tag} is named {name} (said: "{quote}").'
-            yield (
-                _character_line(text, utterance.span, MemorySource.SAID, voice.tag),
-                (voice.tag, name),
-            )
-
-
 def _character_line(text: str, span: TimeSpan, source: MemorySource, tag: str) -> MemoryDraft:
     return MemoryDraft(kind=MemoryKind.CHARACTER, text=text, span=span, source=source, tags=(tag,))
-
-
-def _statements(percept: Percept, people: ClipPeople) -> Iterable[IdentityStatement]:
-    for face, voice, seconds in speaking_alone(percept):
-        yield IdentityStatement(
-            face=people.faces[face].number,
-            voice=people.voices[voice].number,
-            clip=percept.clip.index,
-            support=seconds,
-            reason=f"the only face in view during {seconds:.1f} s of this voice",
-        )

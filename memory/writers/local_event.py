@@ -92,7 +92,13 @@ def _cause_in_sentence(sentence: str) -> StatedCause | None:
         for relation, pattern in patterns:
             sides = _split_at_connective(pattern, sentence)
             if sides is not None:
-                return _stated_cause(relation, *sides, sentence, forward)
+                # "A requires B" keeps its order; "A because B" says that B causes A.
+                source, target = sides
+                if not forward and relation != Relation.REQUIRES:
+                    source, target = target, source
+                if not content_words(source) or not content_words(target):
+                    return None  # "The cause is unknown" names no cause.
+                return StatedCause(relation, source, target, sentence)
     return None
 
 
@@ -104,17 +110,6 @@ def _split_at_connective(connective: re.Pattern[str], sentence: str) -> tuple[st
             match = matches[-1]
             return sentence[start : match.start()].strip(), sentence[match.end() : end].strip()
     return None
-
-
-def _stated_cause(
-    relation: Relation, a: str, b: str, quote: str, forward: bool
-) -> StatedCause | None:
-    # "A requires B" keeps its order; "A because B" says that B causes A.
-    keeps_order = forward or relation == Relation.REQUIRES
-    source, target = (a, b) if keeps_order else (b, a)
-    if not content_words(source) or not content_words(target):
-        return None  # "The cause is unknown" names no cause.
-    return StatedCause(relation, source, target, quote)
 
 
 MAX_PAUSE_MS = 120_000
@@ -154,11 +149,21 @@ class LocalEventWriter:
 
     def patch(self, window: EventWindow) -> WrittenPatch:
         """Topics of the window, in order of time, and what joins them."""
-        topics = self._label_topics(window, self._find_topics(window))
+        salience = Salience([*window.before, *window.lines])
+        labels = {segment.label for segment in [*window.previous, *window.related]}
+        topics = []
+        for topic in self._find_topics(window):
+            own_label = topic.extends.label if topic.extends else None
+            label = salience.label(topic.lines, self._settings.label_words)
+            label = label or f"Nothing said at {format_clock(topic.span.start_ms)}"
+            if label in labels - {own_label}:
+                label = with_time(label, topic.span, self._settings.label_words)
+            labels.add(label)
+            topics.append(_Topic(topic.clips, topic.lines, topic.span, topic.extends, label))
         edges = [*_temporal_edges(window, topics), *_causal_edges(window, topics)]
-        return WrittenPatch(
-            segments=tuple(_draft(topic) for topic in topics), edges=tuple(_unique_edges(edges))
-        )
+        # The first of edges with the same ends and relation.
+        unique = {(e.source, e.target, e.relation): e for e in reversed(edges)}
+        return WrittenPatch(segments=tuple(map(_draft, topics)), edges=tuple(unique.values())[::-1])
 
     def repair(
         self, window: EventWindow, patch: WrittenPatch, complaints: Sequence[str]
@@ -189,7 +194,13 @@ class LocalEventWriter:
         return WrittenPatch(segments=tuple(segments), edges=tuple(edges))
 
     def _find_topics(self, window: EventWindow) -> list[_Topic]:
-        open_segment = _extendable_segment(window)
+        if not window.previous or not window.new:
+            open_segment = None
+        else:
+            previous = window.previous[-1]
+            pause = window.clips[window.new[0]].start_ms - window.span(previous.clips).end_ms
+            follows = 0 <= pause <= MAX_PAUSE_MS and max(previous.clips) < window.new[0]
+            open_segment = previous if follows and len(previous.clips) < MAX_CLIPS else None
         clips = [*(open_segment.clips if open_segment else ()), *window.new]
         lines = [*(window.before if open_segment else ()), *window.lines]
         content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
@@ -243,20 +254,6 @@ class LocalEventWriter:
         maximum = self._settings.segments_max - 1
         return choose_cuts(depth, forced, CutLimits(minimum, maximum, MIN_LINES))
 
-    def _label_topics(self, window: EventWindow, topics: Sequence[_Topic]) -> list[_Topic]:
-        salience = Salience([*window.before, *window.lines])
-        labels = {segment.label for segment in [*window.previous, *window.related]}
-        labelled = []
-        for topic in topics:
-            own_label = topic.extends.label if topic.extends else None
-            label = salience.label(topic.lines, self._settings.label_words)
-            label = label or f"Nothing said at {format_clock(topic.span.start_ms)}"
-            if label in labels - {own_label}:
-                label = with_time(label, topic.span, self._settings.label_words)
-            labels.add(label)
-            labelled.append(_Topic(topic.clips, topic.lines, topic.span, topic.extends, label))
-        return labelled
-
 
 def expected_summary_lines(lines: float, clips: int, settings: MemorySettings) -> float:
     """Return about how many lines the summaries of a video's segments have together.
@@ -273,16 +270,6 @@ def expected_summary_lines(lines: float, clips: int, settings: MemorySettings) -
     topics = max(1, min(topics, of_window // MIN_LINES))
     of_topic = of_window / topics
     return windows * topics * min(of_topic, summary_size(int(of_topic)))
-
-
-def _extendable_segment(window: EventWindow) -> OpenSegment | None:
-    """Return the open segment, where the window goes on right after it."""
-    if not window.previous or not window.new:
-        return None
-    previous = window.previous[-1]
-    pause = window.clips[window.new[0]].start_ms - window.span(previous.clips).end_ms
-    follows = 0 <= pause <= MAX_PAUSE_MS and max(previous.clips) < window.new[0]
-    return previous if follows and len(previous.clips) < MAX_CLIPS else None
 
 
 def _topic_of(segment: OpenSegment, window: EventWindow) -> _Topic:
@@ -340,32 +327,31 @@ def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[Wri
         for cause in find_stated_causes(line.text):
             segments = finder.find_segments(cause, line, previous_line, topics)
             if segments is not None:
-                yield _causal_edge(cause, line, *segments)
-
-
-def _causal_edge(
-    cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic
-) -> WrittenEdge:
-    quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
-    rationale = (
-        f'{line.speaker or "Someone"} says at {format_clock(line.span.start_ms)}: "{quote}".'
-    )
-    return WrittenEdge(
-        source=source.label,
-        target=target.label,
-        relation=cause.relation,
-        explicit=True,
-        confidence=0.7,
-        rationale=rationale,
-        evidence=(line.clip,),
-    )
+                quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
+                speaker, time = line.speaker or "Someone", format_clock(line.span.start_ms)
+                yield WrittenEdge(
+                    source=segments[0].label,
+                    target=segments[1].label,
+                    relation=cause.relation,
+                    explicit=True,
+                    confidence=0.7,
+                    rationale=f'{speaker} says at {time}: "{quote}".',
+                    evidence=(line.clip,),
+                )
 
 
 class _CauseFinder:
     """Finds the segments that the two sides of a stated cause refer to."""
 
     def __init__(self, topics: Sequence[_Topic]) -> None:
-        self._word_counts = [(topic, _count_words(topic)) for topic in topics]
+        # In how many lines a topic uses each telling word.
+        self._word_counts = list[tuple[_Topic, Counter[str]]]()
+        for topic in topics:
+            texts = [line.text for line in topic.lines]
+            if topic.extends and not texts:
+                texts = [topic.extends.label, topic.extends.summary]
+            counted = Counter(word for text in texts for word in set(content_words(text)))
+            self._word_counts.append((topic, counted))
 
     def find_segments(
         self,
@@ -385,7 +371,11 @@ class _CauseFinder:
                 for side in (cause.source, cause.target)
             )
         else:
-            source, target = _preceding_topic(previous_line, line, topics), own_topic
+            # The topic of the preceding line, unless there is a long pause.
+            source, target = None, own_topic
+            if previous_line and line.span.start_ms - previous_line.span.end_ms <= MAX_PAUSE_MS:
+                clip = previous_line.clip
+                source = next((topic for topic in topics if clip in topic.clips), None)
         if source is None or source is target or own_topic not in (source, target):
             return None
         return source, target
@@ -401,25 +391,3 @@ class _CauseFinder:
         topic, best = max(shared, key=lambda pair: pair[1])
         clear = best >= MIN_SHARED_WORDS and [count for _, count in shared].count(best) == 1
         return topic if clear else own_topic
-
-
-def _preceding_topic(
-    previous_line: WindowLine | None, line: WindowLine, topics: Sequence[_Topic]
-) -> _Topic | None:
-    """Return the topic of the preceding line, unless there is a long pause."""
-    if previous_line is None or line.span.start_ms - previous_line.span.end_ms > MAX_PAUSE_MS:
-        return None
-    return next((topic for topic in topics if previous_line.clip in topic.clips), None)
-
-
-def _count_words(topic: _Topic) -> Counter[str]:
-    """In how many lines a topic uses each telling word."""
-    texts = [line.text for line in topic.lines]
-    if topic.extends and not texts:
-        texts = [topic.extends.label, topic.extends.summary]
-    return Counter(word for text in texts for word in set(content_words(text)))
-
-
-def _unique_edges(edges: Iterable[WrittenEdge]) -> list[WrittenEdge]:
-    """Return the first of edges with the same ends and relation."""
-    return list({(e.source, e.target, e.relation): e for e in reversed([*edges])}.values())[::-1]

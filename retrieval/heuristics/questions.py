@@ -335,7 +335,7 @@ def temporal_fit(text: str, times: Times, as_of: float) -> Times | None:
         return ago
     day = _days_back(text)
     if day is not None:
-        return _on_day(times, as_of, *day)
+        return _on_day(times, as_of, day[0], day[1])
     if re.search(r"\bjust\b", text):
         return _soft_interval(times, as_of - HOUR, as_of, soft=2 * HOUR)
     return _on_day(times, as_of, 0.0, _part_of_day(text)) if _IN_PART.search(text) else None

@@ -116,7 +116,7 @@ def waiting_clips(session: Session, attempts: int) -> list[WaitingClip]:
         SELECT video_id, clip, segments FROM alert_clips WHERE attempts < :attempts
         ORDER BY video_id, clip, segments
     """
-    return [WaitingClip(*row) for row in session.execute(text(query), {"attempts": attempts})]
+    return [WaitingClip._make(row) for row in session.execute(text(query), {"attempts": attempts})]
 
 
 _IS = "video_id = :video AND clip = :clip AND segments = :segments"

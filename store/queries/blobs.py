@@ -81,9 +81,8 @@ def add_recording(
     """Add the recording of a clip. Its file must be stored already, under ``lock_blobs_shared``."""
     row = StreamClipRow
     add_blobs(session, video_id, {blob: size})
-    of_clip = (row.video_id == video_id, row.clip == clip)
     recorded = {"recording": blob, "recording_ms": start_ms}
-    session.execute(update(row).where(*of_clip).values(recorded))
+    session.execute(update(row).where(row.video_id == video_id, row.clip == clip).values(recorded))
 
 
 def recordings_in(session: Session, video_id: str, span: TimeSpan) -> list[StoredRecording]:
@@ -91,8 +90,8 @@ def recordings_in(session: Session, video_id: str, span: TimeSpan) -> list[Store
     row, clip = StreamClipRow, ClipRow
     query = select(row.clip, clip.start_ms, clip.end_ms, row.recording_ms, row.recording)
     query = query.join(clip, and_(clip.video_id == row.video_id, clip.clip == row.clip))
-    overlaps = (clip.start_ms < span.end_ms, clip.end_ms > span.start_ms)
-    query = query.where(row.video_id == video_id, row.recording.is_not(None), *overlaps)
+    overlaps = and_(clip.start_ms < span.end_ms, clip.end_ms > span.start_ms)
+    query = query.where(row.video_id == video_id, row.recording.is_not(None), overlaps)
     found = session.execute(query.order_by(row.clip))
     return [
         StoredRecording(number, TimeSpan.of(begin, end), start or 0, blob or "")

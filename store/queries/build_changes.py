@@ -6,19 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, and_, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.built import (
-    Change,
-    ClosedNode,
-    ClosedRelation,
-    EntityDraft,
-    EntityKey,
-    NodeDraft,
-    RelationDraft,
-)
+from domain.built import Change, ClosedRelation, EntityDraft, EntityKey, NodeDraft, RelationDraft
 from store.driver import HALFVEC, allocate_ids, copy_rows, pack_halfvec
 from store.queries.builds import StepMade
 from store.queries.conditions import is_any_of, is_any_text
@@ -68,7 +60,12 @@ def apply_change(
     session: Session, video_id: str, builder: str, made: StepMade, change: Change
 ) -> None:
     """Store what one step of a build adds and closes, and how far it went."""
-    _close_nodes(session, video_id, builder, change.closed_nodes)
+    closing = _node_ids(
+        session, video_id, builder, [(one.level, one.number) for one in change.closed_nodes]
+    )
+    _close_revisions(
+        session, [(closing[one.level, one.number], one.clip) for one in change.closed_nodes]
+    )
     nodes = _add_nodes(session, video_id, builder, change.nodes)
     stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
     nodes |= _node_ids(session, video_id, builder, stating)
@@ -78,14 +75,15 @@ def apply_change(
     ids = _entity_ids(session, video_id, builder, ends)
     r = RelationRow
     for one in change.closed:
-        same = (
+        still = and_(
+            *_of(r, video_id, builder),
             r.level == one.level,
             r.subject_id == ids[one.subject],
             r.predicate == one.predicate,
             r.object_id == ids[one.object],
+            r.to_clip.is_(None),
         )
-        still = (*_of(r, video_id, builder), *same, r.to_clip.is_(None))
-        session.execute(update(r).where(*still).values(to_clip=one.clip))
+        session.execute(update(r).where(still).values(to_clip=one.clip))
     rows = [
         (
             video_id,
@@ -161,16 +159,10 @@ def _node_ids(
         return {}
     levels, numbers = {level for level, _ in wanted}, {number for _, number in wanted}
     n = NodeRow
-    these = (*_of(n, video_id, builder), is_any_text(n.level, levels), is_any_of(n.number, numbers))
-    rows = session.execute(select(n.level, n.number, n.id).where(*these))
+    query = select(n.level, n.number, n.id).where(*_of(n, video_id, builder))
+    query = query.where(is_any_text(n.level, levels), is_any_of(n.number, numbers))
+    rows = session.execute(query)
     return {key: node for level, number, node in rows if (key := (level, number)) in wanted}
-
-
-def _close_nodes(
-    session: Session, video_id: str, builder: str, closed: Sequence[ClosedNode]
-) -> None:
-    ids = _node_ids(session, video_id, builder, [(one.level, one.number) for one in closed])
-    _close_revisions(session, [(ids[one.level, one.number], one.clip) for one in closed])
 
 
 def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> None:
@@ -183,8 +175,8 @@ def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> Non
         of_clip.setdefault(clip, []).append(node)
     r = NodeRevisionRow
     for clip, nodes in of_clip.items():
-        still = (is_any_of(r.node_id, nodes), r.to_clip.is_(None))
-        session.execute(update(r).where(*still).values(to_clip=clip))
+        still = and_(is_any_of(r.node_id, nodes), r.to_clip.is_(None))
+        session.execute(update(r).where(still).values(to_clip=clip))
 
 
 def _add_entities(
@@ -217,6 +209,6 @@ def _entity_ids(
         return {}
     types, names = {key.type for key in keys}, {key.name for key in keys}
     e = EntityRow
-    these = (*_of(e, video_id, builder), is_any_text(e.type, types), is_any_text(e.name, names))
-    rows = session.execute(select(e.type, e.name, e.id).where(*these))
+    these = and_(*_of(e, video_id, builder), is_any_text(e.type, types), is_any_text(e.name, names))
+    rows = session.execute(select(e.type, e.name, e.id).where(these))
     return {key: entity for kind, name, entity in rows if (key := EntityKey(kind, name)) in keys}

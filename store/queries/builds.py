@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
@@ -59,8 +59,8 @@ def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
     frame, keeper = FrameRow, KeeperRow
     session.execute(delete(frame).where(frame.video_id == video_id, frame.clip.in_(clips)))
     first = min(clips)
-    carried = (keeper.video_id == video_id, keeper.through_clip >= first)
-    session.execute(update(keeper).where(*carried).values(state={}))
+    carried = and_(keeper.video_id == video_id, keeper.through_clip >= first)
+    session.execute(update(keeper).where(carried).values(state={}))
     relation, entity, node, revision = RelationRow, EntityRow, NodeRow, NodeRevisionRow
     of_video = select(node.id).where(node.video_id == video_id)
     for table, own in (
@@ -73,20 +73,20 @@ def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
     with_revision = select(revision.node_id).where(revision.node_id == node.id).exists()
     session.execute(delete(node).where(node.video_id == video_id, ~with_revision))
     build = BuildRow
-    later = (build.video_id == video_id, build.through_clip >= first)
+    later = and_(build.video_id == video_id, build.through_clip >= first)
     changed = {"through_clip": first - 1, "built_at": func.now()}
-    session.execute(update(build).where(*later).values(changed))
+    session.execute(update(build).where(later).values(changed))
 
 
 def built_refs(session: Session, video_id: str, first: int) -> set[str]:
     """Return the refs of nodes, entities and relations that were built from clip ``first`` on."""
     node, revision = NodeRow, NodeRevisionRow
     nodes = select(node.id).join(revision, revision.node_id == node.id)
-    later = (node.video_id == video_id, revision.from_clip >= first)
-    refs = {f"n{row}" for row in session.scalars(nodes.where(*later))}
+    later = and_(node.video_id == video_id, revision.from_clip >= first)
+    refs = {f"n{row}" for row in session.scalars(nodes.where(later))}
     for kind, table in (("e", EntityRow), ("r", RelationRow)):
-        of_later = (table.video_id == video_id, table.from_clip >= first)
-        refs |= {f"{kind}{row}" for row in session.scalars(select(table.id).where(*of_later))}
+        of_later = and_(table.video_id == video_id, table.from_clip >= first)
+        refs |= {f"{kind}{row}" for row in session.scalars(select(table.id).where(of_later))}
     return refs
 
 
@@ -146,20 +146,12 @@ def build_writers(session: Session, builder: str, video_ids: Sequence[str]) -> t
     return tuple(dict.fromkeys(writer for video in video_ids for writer in known.get(video, ())))
 
 
-class BuiltState(NamedTuple):
-    """A build of a video: its builder, through which clip it went, and who wrote it."""
-
-    builder: str
-    through_clip: int
-    writers: tuple[str, ...]
-
-
-def builds_of(session: Session, video_id: str) -> list[BuiltState]:
-    """Return the builds of a video that have begun, by name."""
+def builds_of(session: Session, video_id: str) -> list[tuple[str, int, tuple[str, ...]]]:
+    """Return who built anything of a video, by name, through which clip, and who wrote it."""
     row = BuildRow
     query = select(row.builder, row.through_clip, row.writers)
     begun = query.where(row.video_id == video_id, row.through_clip >= 0).order_by(row.builder)
-    return [BuiltState(one, clip, tuple(names)) for one, clip, names in session.execute(begun)]
+    return [(one, clip, tuple(names)) for one, clip, names in session.execute(begun)]
 
 
 def built_encoders(session: Session, builder: str, video_ids: Sequence[str]) -> dict[str, str]:
@@ -189,17 +181,7 @@ def built_version(session: Session, video_id: str, builder: str) -> tuple[Any, .
 def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
     """Return all that a builder built of a video, closed revisions and relations included."""
     row = session.get(BuildRow, (video_id, builder))
-    return BuiltMemory(
-        through_clip=-1 if row is None else row.through_clip,
-        version=0 if row is None else row.version,
-        encoder="" if row is None else row.encoder,
-        nodes=tuple(_nodes(session, video_id, builder)),
-        entities=tuple(_entities(session, video_id, builder)),
-        relations=tuple(_relations(session, video_id, builder)),
-    )
-
-
-def _nodes(session: Session, video_id: str, builder: str) -> Iterator[StoredNode]:
+    nodes = list[StoredNode]()
     n, r = NodeRow, NodeRevisionRow
     columns = (n.id, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms)
     query = select(*columns, r.from_clip, r.to_clip, r.children, func.halfvec_send(r.embedding))
@@ -211,18 +193,26 @@ def _nodes(session: Session, video_id: str, builder: str) -> Iterator[StoredNode
         rows, vectors, strict=True
     ):
         span = TimeSpan.of(start, end)
-        yield StoredNode(
-            node, level, number, label, content, span, begins, ends, vector, tuple(parts)
+        nodes.append(
+            StoredNode(
+                node, level, number, label, content, span, begins, ends, vector, tuple(parts)
+            )
         )
-
-
-def _entities(session: Session, video_id: str, builder: str) -> Iterator[StoredEntity]:
+    entities = list[StoredEntity]()
     e = EntityRow
     query = select(e.id, e.type, e.name, e.from_clip, e.attributes, func.halfvec_send(e.embedding))
-    rows = session.execute(query.where(*_of(e, video_id, builder)).order_by(e.id)).all()
-    for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True):
-        key = EntityKey(row.type, row.name)
-        yield StoredEntity(row.id, key, row.from_clip, vector, row.attributes)
+    found = session.execute(query.where(*_of(e, video_id, builder)).order_by(e.id)).all()
+    for one, vector in zip(found, _vectors(one[-1] for one in found), strict=True):
+        key = EntityKey(one.type, one.name)
+        entities.append(StoredEntity(one.id, key, one.from_clip, vector, one.attributes))
+    return BuiltMemory(
+        through_clip=-1 if row is None else row.through_clip,
+        version=0 if row is None else row.version,
+        encoder="" if row is None else row.encoder,
+        nodes=tuple(nodes),
+        entities=tuple(entities),
+        relations=tuple(_relations(session, video_id, builder)),
+    )
 
 
 def _relations(session: Session, video_id: str, builder: str) -> Iterator[StoredRelation]:
@@ -269,33 +259,27 @@ def cited_built(
     """Yield ref, span, text and clip of what of these was built and holds in scope."""
     n, r = NodeRow, NodeRevisionRow
     query = select(n.id, r.label, r.text, r.start_ms, r.end_ms).join(r, r.node_id == n.id)
-    holds = (n.video_id == scope.video, n.id.in_(sorted(nodes)), valid_at(r, scope.last_clip))
-    for node, label, content, start, end in session.execute(query.where(*holds)):
+    holds = and_(n.video_id == scope.video, n.id.in_(sorted(nodes)), valid_at(r, scope.last_clip))
+    for node, label, content, start, end in session.execute(query.where(holds)):
         full = f"{label}: {content}" if label else content
         yield f"n{node}", TimeSpan.of(start, end), full, None
-    yield from _cited_entities(session, scope, entities)
-    yield from _cited_relations(session, scope, relations)
-
-
-def _cited_entities(
-    session: Session, scope: Scope, ids: Collection[int]
-) -> Iterator[tuple[str, TimeSpan, str, int | None]]:
-    """Yield entities with the span of the clip in which each is first named."""
+    # Entities have the span of the clip in which each is first named.
     e, c = EntityRow, ClipRow
-    query = select(e.id, e.type, e.name, e.attributes, e.from_clip, c.start_ms, c.end_ms)
-    query = query.join(c, (c.video_id == e.video_id) & (c.clip == e.from_clip))
-    known = (e.video_id == scope.video, e.id.in_(sorted(ids)), e.from_clip <= scope.last_clip)
-    for entity, kind, name, attributes, clip, start, end in session.execute(query.where(*known)):
+    naming = select(e.id, e.type, e.name, e.attributes, e.from_clip, c.start_ms, c.end_ms)
+    naming = naming.join(c, (c.video_id == e.video_id) & (c.clip == e.from_clip))
+    naming = naming.where(
+        e.video_id == scope.video, e.id.in_(sorted(entities)), e.from_clip <= scope.last_clip
+    )
+    for entity, kind, name, attributes, clip, start, end in session.execute(naming):
         text = entity_text(EntityKey(kind, name), attributes)
         yield f"e{entity}", TimeSpan.of(start, end), text, clip
-
-
-def _cited_relations(
-    session: Session, scope: Scope, ids: Collection[int]
-) -> Iterator[tuple[str, TimeSpan, str, int | None]]:
-    r, subject, target = RelationRow, aliased(EntityRow), aliased(EntityRow)
-    query = select(r.id, subject.name, r.predicate, target.name, r.start_ms, r.end_ms)
-    query = query.join(subject, subject.id == r.subject_id).join(target, target.id == r.object_id)
-    holds = (r.video_id == scope.video, r.id.in_(sorted(ids)), valid_at(r, scope.last_clip))
-    for relation, who, what, whom, start, end in session.execute(query.where(*holds)):
+    one, subject, target = RelationRow, aliased(EntityRow), aliased(EntityRow)
+    stating = select(one.id, subject.name, one.predicate, target.name, one.start_ms, one.end_ms)
+    stating = stating.join(subject, subject.id == one.subject_id).join(
+        target, target.id == one.object_id
+    )
+    stated = and_(
+        one.video_id == scope.video, one.id.in_(sorted(relations)), valid_at(one, scope.last_clip)
+    )
+    for relation, who, what, whom, start, end in session.execute(stating.where(stated)):
         yield f"r{relation}", TimeSpan.of(start, end), f"{who} {what} {whom}", None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, any_, cast, func, select, tuple_
+from sqlalchemy import ColumnElement, and_, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
@@ -129,28 +129,21 @@ def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotal
     return {one.pop("clip"): CallTotals.model_validate(one) for one in used}
 
 
-class MeanCall(NamedTuple):
-    """What a call took in the mean: seconds, and tokens of its reply."""
-
-    seconds: float
-    tokens_out: float
-
-
-def mean_call(session: Session, model: str, purpose: str) -> MeanCall | None:
-    """Return what the calls on record of a model for a purpose took; None without any."""
+def mean_call(session: Session, model: str, purpose: str) -> tuple[float, float] | None:
+    """Return the mean seconds and reply tokens of a model's calls for a purpose; None for none."""
     row = ModelCallRow
-    of_kind = (row.model == model, row.purpose == purpose, row.error.is_(None))
-    query = select(func.avg(row.ms), func.avg(row.tokens_out)).where(*of_kind)
+    of_kind = and_(row.model == model, row.purpose == purpose, row.error.is_(None))
+    query = select(func.avg(row.ms), func.avg(row.tokens_out)).where(of_kind)
     ms, tokens = session.execute(query).one()
-    return None if ms is None else MeanCall(float(ms) / 1_000, float(tokens))
+    return None if ms is None else (float(ms) / 1_000, float(tokens))
 
 
 def tokens_a_character(session: Session, model: str) -> float | None:
     """Return the tokens a character of the texts that a model embedded; None without any."""
     row = ModelCallRow
-    columns = func.sum(row.tokens_in), func.sum(row.reply["characters"].as_integer())
-    embedded = (row.model == model, row.purpose == EMBED, row.reply.is_not(None))
-    tokens, length = session.execute(select(*columns).where(*embedded)).one()
+    query = select(func.sum(row.tokens_in), func.sum(row.reply["characters"].as_integer()))
+    query = query.where(row.model == model, row.purpose == EMBED, row.reply.is_not(None))
+    tokens, length = session.execute(query).one()
     return tokens / length if length else None
 
 
@@ -183,7 +176,7 @@ def usage_of_builder(session: Session, model: str, builder: str) -> StepsUsage:
     columns: list[ColumnElement[Any]] = [steps, func.count(), *sums]
     of_builder = row.purpose.startswith(f"{builder} ", autoescape=True)
     found = session.execute(select(*columns).where(row.model == model, of_builder)).one()
-    return StepsUsage(*found)
+    return StepsUsage._make(found)
 
 
 def images_sent(session: Session, video_id: str) -> int:

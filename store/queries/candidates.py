@@ -128,7 +128,7 @@ def near_clips(
         return [NearClip._make(row) for row in rows]
     found = {video for _, video, *_ in rows}
     numbers = {scope.video: n for n, scope in enumerate(scopes) if scope.video in found}
-    return [NearClip(query, numbers[video], *rest) for query, video, *rest in rows]
+    return [NearClip._make((query, numbers[video], *rest)) for query, video, *rest in rows]
 
 
 class ScoredLine(NamedTuple):
@@ -216,16 +216,6 @@ def _run_vector_search(
 
 
 def _vector_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
-    return SQL(template).format(
-        view=SQL(VIEW),
-        lines=SQL(LINES_IN_VIEW),
-        in_view=SQL(IN_VIEW),
-        size=Literal(size),
-        restriction=SQL(_restriction_sql(restriction)),
-    )
-
-
-def _restriction_sql(restriction: Restriction) -> LiteralString:
     conditions: list[LiteralString] = []
     if restriction.span_ms:
         conditions.append("AND m.end_ms > %(start_ms)s AND m.start_ms < %(end_ms)s")
@@ -236,7 +226,13 @@ def _restriction_sql(restriction: Restriction) -> LiteralString:
         )
     if restriction.speaker is not None:
         conditions.append("AND m.speaker = %(speaker)s")
-    return " ".join(conditions)
+    return SQL(template).format(
+        view=SQL(VIEW),
+        lines=SQL(LINES_IN_VIEW),
+        in_view=SQL(IN_VIEW),
+        size=Literal(size),
+        restriction=SQL(" ".join(conditions)),
+    )
 
 
 # One scan for all words: the planner combines the index of words with that of videos where that
@@ -343,13 +339,8 @@ def lines_of_clips(
     with reading_driver(database).cursor(binary=True) as cursor:
         row = cursor.execute(statement, parameters, prepare=False).fetchone()
     numbers, vectors = row or (None, None)
-    return _line_arrays(numbers or b"", vectors or b"", size)
-
-
-def _line_arrays(numbers: bytes, vectors: bytes, size: int) -> LineArrays:
-    """Decode and sort rows: numbers of eight bytes each, and vectors, each after its header."""
-    rows = np.frombuffer(numbers, dtype=[(name, ">i8") for name in _NUMBER_FIELDS])
-    halves = np.frombuffer(vectors, dtype=[("header", ">i4"), ("vector", ">f2", (size,))])
+    rows = np.frombuffer(numbers or b"", dtype=[(name, ">i8") for name in _NUMBER_FIELDS])
+    halves = np.frombuffer(vectors or b"", dtype=[("header", ">i4"), ("vector", ">f2", (size,))])
     order = np.lexsort([rows[name] for name in _ORDER])
     columns = {name: rows[name][order].astype(np.int64) for name in _NUMBER_FIELDS}
     return LineArrays(**columns, vectors=halves["vector"][order].astype(np.float32))

@@ -285,7 +285,7 @@ def stated_support(
     query = query.where(row.video_id == video_id).order_by(row.voice_id, row.clip, row.id)
     if voices is not None:
         query = query.where(is_any_of(row.voice_id, voices))
-    return [StatedSupport(*fields) for fields in session.execute(query)]
+    return [StatedSupport._make(fields) for fields in session.execute(query)]
 
 
 def identities_of(

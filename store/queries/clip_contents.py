@@ -110,7 +110,7 @@ def clip_contents(
     lists = connection.execute(_ALL, _parameters(scope, clips)).one()
     frames, texts, objects, sightings = (rows or [] for rows in lists)
     return ClipContents(
-        frames=[KeyframeOnClip(*row) for row in frames],
+        frames=[KeyframeOnClip._make(row) for row in frames],
         texts=[(time, text) for time, text in texts],
         objects=[_object(*row) for row in objects],
         sightings=[(start, end, kind, number) for start, end, kind, number in sightings],
@@ -133,13 +133,10 @@ def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[S
 
 
 def _object(time_ms: int, label: str, score: float, box: Sequence[int]) -> SeenObject:
-    return SeenObject(time_ms=time_ms, label=label, score=score, box=stored_box(box))
-
-
-def stored_box(corners: Sequence[int]) -> Box:
-    """Build a box from stored corners."""
-    x0, y0, x1, y1 = corners
-    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
+    x0, y0, x1, y1 = box
+    return SeenObject(
+        time_ms=time_ms, label=label, score=score, box=Box(x0=x0, y0=y0, x1=x1, y1=y1)
+    )
 
 
 def frame_vectors(

@@ -6,19 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    and_,
-    case,
-    func,
-    not_,
-    or_,
-    select,
-    text,
-    true,
-    update,
-)
+from sqlalchemy import ColumnElement, and_, case, func, not_, or_, select, text, true, update
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
@@ -83,8 +71,8 @@ def _up_to(video_id: str, last: int | None) -> list[ColumnElement[bool]]:
 def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
     """Return the clip at a moment, or None."""
     row = ClipRow
-    at_moment = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
-    return session.scalar(select(row.clip).where(*at_moment).order_by(row.clip).limit(1))
+    at_moment = and_(row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
+    return session.scalar(select(row.clip).where(at_moment).order_by(row.clip).limit(1))
 
 
 def end_of_memory(session: Session, video_id: str, clip: int | None = None) -> int:
@@ -112,8 +100,8 @@ def failed_clips(session: Session, video_id: str, limit: int | None = None) -> l
 
 def first_unwritten(session: Session, video_id: str) -> int | None:
     """Return the first clip of a video that waits for its model; None where none does."""
-    waiting = (ClipRow.video_id == video_id, is_waiting())
-    return session.scalar(select(func.min(ClipRow.clip)).where(*waiting))
+    waiting = and_(ClipRow.video_id == video_id, is_waiting())
+    return session.scalar(select(func.min(ClipRow.clip)).where(waiting))
 
 
 def require_same_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
@@ -189,9 +177,9 @@ def fail_clip(
         "attempts": MAX_ATTEMPTS if for_good else ClipRow.attempts + 1,
         "updated_at": func.now(),
     }
-    where = (ClipRow.video_id == video_id, ClipRow.clip == index)
+    where = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     due = or_(text(UNFINISHED), ClipRow.unwritten)
-    left = session.scalar(update(ClipRow).where(*where, due).values(values).returning(ClipRow.clip))
+    left = session.scalar(update(ClipRow).where(where, due).values(values).returning(ClipRow.clip))
     _require_clip(session, video_id, index)
     return left is not None
 
@@ -235,25 +223,22 @@ def memory_view(
     Raises:
         NotFound: There is no such video.
     """
-    rows = session.execute(_last_settled(video_ids, as_of_ms)).all()
+    left_out = _unsettled() if as_of_ms is None else or_(_unsettled(), ClipRow.end_ms > as_of_ms)
+    # Two probes of an index for each video: what they take depends on no statistics of the tables.
+    of_video = ClipRow.video_id == VideoRow.id
+    first_out = select(func.min(ClipRow.clip)).where(of_video, left_out).correlate(VideoRow)
+    before = ClipRow.clip < func.coalesce(first_out.scalar_subquery(), MOST_CLIPS)
+    latest = select(func.max(ClipRow.clip)).where(of_video, before).correlate(VideoRow)
+    settled = func.coalesce(latest.scalar_subquery(), -1)
+    rows = session.execute(
+        select(VideoRow.id, settled).where(is_any_text(VideoRow.id, video_ids))
+    ).all()
     last: dict[str, int] = dict(rows)
     for video_id in video_ids:
         if video_id not in last:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
     scopes = tuple(Scope(video=v, last_clip=last[v]) for v in dict.fromkeys(video_ids))
     return MemoryView(scopes=scopes, as_of_ms=as_of_ms)
-
-
-def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
-    """Select each video's last clip that is settled with all before it and ended in time."""
-    left_out = _unsettled() if as_of_ms is None else or_(_unsettled(), ClipRow.end_ms > as_of_ms)
-    # Two probes of an index for each video: what they take depends on no statistics of the tables.
-    of_video = ClipRow.video_id == VideoRow.id
-    first_out = select(func.min(ClipRow.clip)).where(of_video, left_out).correlate(VideoRow)
-    before = ClipRow.clip < func.coalesce(first_out.scalar_subquery(), MOST_CLIPS)
-    last = select(func.max(ClipRow.clip)).where(of_video, before).correlate(VideoRow)
-    settled = func.coalesce(last.scalar_subquery(), -1)
-    return select(VideoRow.id, settled).where(is_any_text(VideoRow.id, video_ids))
 
 
 def _unsettled() -> ColumnElement[bool]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import and_, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.people import ACROSS_VIDEOS, CorrectedCharacter, Correction, CorrectionKind
+from domain.time import TimeSpan
 from store.queries.conditions import is_any_of
-from store.tables.schema import (
-    CorrectionRow,
-    IdentityStatementRow,
-    SightingRow,
-    UtteranceRow,
-)
+from store.tables.schema import CorrectionRow, IdentityStatementRow, SightingRow, UtteranceRow
 
 
 class Claim(NamedTuple):
@@ -25,14 +21,6 @@ class Claim(NamedTuple):
     voice: int
     support: float
     reason: str
-
-
-class Appearances(NamedTuple):
-    """How often an identity was seen or heard, and its first and last time."""
-
-    times: int
-    start_ms: int
-    end_ms: int
 
 
 def lock_corrections(session: Session) -> None:
@@ -91,8 +79,8 @@ def add_correction(
 
 def change_correction(session: Session, video_id: str, changed: Correction) -> None:
     """Update the correction of that number: undone, or about fewer characters."""
-    where = (CorrectionRow.video_id == video_id, CorrectionRow.number == changed.number)
-    session.execute(update(CorrectionRow).where(*where).values(_values(changed)))
+    where = and_(CorrectionRow.video_id == video_id, CorrectionRow.number == changed.number)
+    session.execute(update(CorrectionRow).where(where).values(_values(changed)))
 
 
 def _values(correction: Correction) -> dict[str, Any]:
@@ -133,18 +121,22 @@ def claims_of(session: Session, video_id: str, last_clip: int) -> list[Claim]:
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [Claim(*fields) for fields in session.execute(query)]
+    return [Claim._make(fields) for fields in session.execute(query)]
 
 
 def appearances_of(
     session: Session, video_id: str, identities: Sequence[int], last_clip: int
-) -> dict[int, Appearances]:
-    """Return when each was seen or heard until a clip, by utterances if it has no sighting."""
-    appearances: dict[int, Appearances] = {}
+) -> dict[int, tuple[int, TimeSpan]]:
+    """Return how often and from when to when each was seen until a clip, or heard if never seen."""
+    appearances: dict[int, tuple[int, TimeSpan]] = {}
     for table in (UtteranceRow, SightingRow):
-        times = (func.count(), func.min(table.start_ms), func.max(table.end_ms))
-        query = select(table.identity_id, *times)
+        query = select(
+            table.identity_id, func.count(), func.min(table.start_ms), func.max(table.end_ms)
+        )
         query = query.where(table.video_id == video_id, table.clip <= last_clip)
         query = query.where(is_any_of(table.identity_id, identities)).group_by(table.identity_id)
-        appearances |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
+        appearances |= {
+            identity or 0: (count, TimeSpan.of(start, end))
+            for identity, count, start, end in session.execute(query)
+        }
     return appearances

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     ARRAY,
@@ -66,24 +66,16 @@ OF_CLIPS: tuple[Any, ...] = (
 """Tables whose rows belong to one clip each."""
 
 
-class OverlappingClip(NamedTuple):
-    """A clip that overlaps a span."""
-
-    clip: int
-    span: TimeSpan
-    state: ClipState
-
-
-def overlapping_clips(session: Session, video_id: str, span: TimeSpan) -> list[OverlappingClip]:
+def overlapping_clips(
+    session: Session, video_id: str, span: TimeSpan
+) -> list[tuple[int, TimeSpan, ClipState]]:
     """Return the clips of a video that overlap a span, in order, including deleted ones."""
     row = ClipRow
     query = select(row.clip, row.start_ms, row.end_ms, row.state).where(
         row.video_id == video_id, row.start_ms < span.end_ms, row.end_ms > span.start_ms
     )
     rows = session.execute(query.order_by(row.clip))
-    return [
-        OverlappingClip(clip, TimeSpan.of(a, b), ClipState(state)) for clip, a, b, state in rows
-    ]
+    return [(clip, TimeSpan.of(a, b), ClipState(state)) for clip, a, b, state in rows]
 
 
 def deleted_spans(session: Session, video_id: str) -> list[TimeSpan]:
@@ -113,8 +105,8 @@ def texts_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> 
     yield from _perceived_text(session, video_id, lambda row: row.clip.not_in(clips))
     yield from session.scalars(select(VideoRow.title).where(VideoRow.id == video_id))
     line = MemoryRow
-    earlier = (line.video_id == video_id, line.clip < min(clips))
-    yield from session.scalars(select(line.text).where(*earlier))
+    earlier = and_(line.video_id == video_id, line.clip < min(clips))
+    yield from session.scalars(select(line.text).where(earlier))
 
 
 def _perceived_text(session: Session, video_id: str, condition_of: Any) -> Iterator[str]:
@@ -170,8 +162,8 @@ def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]
     refs = {f"m{memory}" for memory in lines}
     for kind, table in (("k", keyframe), ("f", kept)):
         images = select(table.id, table.blob)
-        of_clips = (table.video_id == video_id, table.clip.in_(clips))
-        for row, blob in session.execute(images.where(*of_clips)):
+        of_clips = and_(table.video_id == video_id, table.clip.in_(clips))
+        for row, blob in session.execute(images.where(of_clips)):
             refs |= {f"{kind}{row}", blob}
     return refs
 
@@ -187,8 +179,8 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
         session.execute(delete(row).where(row.video_id == video_id, row.clip.in_(clips)))
     delete_hits_of(session, video_id, clips)
     line = MemoryRow
-    superseded_here = (line.video_id == video_id, line.superseded_at.in_(clips))
-    session.execute(update(line).where(*superseded_here).values(superseded_at=None))
+    superseded_here = and_(line.video_id == video_id, line.superseded_at.in_(clips))
+    session.execute(update(line).where(superseded_here).values(superseded_at=None))
     call = ModelCallRow
     later = or_(call.clip >= min(clips), call.clip.is_(None))
     delete_calls(session, (call.video_id == video_id) & later)
@@ -207,8 +199,8 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
         "dropped": [],
         "updated_at": func.now(),
     }
-    these_clips = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
-    session.execute(update(ClipRow).where(*these_clips).values(emptied))
+    these_clips = and_(ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
+    session.execute(update(ClipRow).where(these_clips).values(emptied))
 
 
 def trim_continued_lines(
@@ -256,16 +248,12 @@ def set_memory_vectors(session: Session, vectors: Mapping[int, Sequence[float]])
 
 
 def set_clip_summary(
-    session: Session,
-    video_id: str,
-    clip: int,
-    summary: str,
-    vector: Sequence[float] | None,
+    session: Session, video_id: str, clip: int, summary: str, vector: Sequence[float] | None
 ) -> None:
     """Replace the text and vector, shape (D,), that sum up a clip."""
     values = {"text": summary, "embedding": vector}
-    this_clip = (ClipRow.video_id == video_id, ClipRow.clip == clip)
-    session.execute(update(ClipRow).where(*this_clip).values(values))
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == clip)
+    session.execute(update(ClipRow).where(this_clip).values(values))
 
 
 def identity_tags(session: Session, ids: Collection[int]) -> set[str]:
@@ -288,36 +276,34 @@ def delete_identities(session: Session, video_id: str, ids: Collection[int]) -> 
 def move_first_clips(session: Session, first: Mapping[int, int]) -> None:
     """Move the first clips of identities forward to these."""
     for row, clip in first.items():
-        known = (IdentityRow.id == row, IdentityRow.first_clip < clip)
-        session.execute(update(IdentityRow).where(*known).values(first_clip=clip))
+        known = and_(IdentityRow.id == row, IdentityRow.first_clip < clip)
+        session.execute(update(IdentityRow).where(known).values(first_clip=clip))
 
 
 def remove_learned_names(session: Session, video_id: str, clips: Collection[int]) -> None:
     """Move names learned in these clips to where they next occur, or delete them."""
     row = CharacterNameRow
-    learned = (row.video_id == video_id, row.identity_id.is_not(None), row.from_clip.in_(clips))
-    for name in session.scalars(select(row).where(*learned)):
-        next_clip = _next_mention(session, video_id, name.name, name.from_clip)
+    learned = and_(row.video_id == video_id, row.identity_id.is_not(None), row.from_clip.in_(clips))
+    for name in session.scalars(select(row).where(learned)):
+        said, read = UtteranceRow, ScreenTextRow
+        columns: tuple[tuple[Any, Any], ...] = (
+            (said, said.text),
+            (said, said.speaker),
+            (read, read.text),
+        )
+        mentions = []
+        for source, column in columns:
+            later = and_(source.video_id == video_id, source.clip > name.from_clip)
+            contains_name = column.icontains(name.name, autoescape=True)
+            mentions.append(
+                session.scalar(select(func.min(source.clip)).where(later, contains_name))
+            )
+        next_clip = min((clip for clip in mentions if clip is not None), default=None)
         if next_clip is None:
             session.delete(name)
         else:
             name.from_clip = next_clip
     session.flush()
-
-
-def _next_mention(session: Session, video_id: str, name: str, after: int) -> int | None:
-    said, read = UtteranceRow, ScreenTextRow
-    columns: tuple[tuple[Any, Any], ...] = (
-        (said, said.text),
-        (said, said.speaker),
-        (read, read.text),
-    )
-    clips = []
-    for row, column in columns:
-        later = (row.video_id == video_id, row.clip > after)
-        contains_name = column.icontains(name, autoescape=True)
-        clips.append(session.scalar(select(func.min(row.clip)).where(*later, contains_name)))
-    return min((clip for clip in clips if clip is not None), default=None)
 
 
 def trajectory_texts(session: Session, video_id: str, first: int) -> Iterator[tuple[str, str]]:
@@ -374,8 +360,7 @@ def result_texts(session: Session, video_id: str) -> Iterator[tuple[tuple[str, s
 def delete_result(session: Session, key: tuple[str, str, str]) -> None:
     """Delete an evaluation result."""
     row = EvalResultRow
-    this_result = (row.run == key[0], row.arm == key[1], row.question == key[2])
-    session.execute(delete(row).where(*this_result))
+    session.execute(delete(row).where(row.run == key[0], row.arm == key[1], row.question == key[2]))
 
 
 def has_any_clip(column: Any, clips: Collection[int]) -> ColumnElement[bool]:

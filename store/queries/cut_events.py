@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from store.queries.cut_clips import has_any_clip
@@ -110,16 +110,12 @@ def labels_of_other_segments(session: Session, video_id: str, segment: int) -> s
     """Return every label that other segments of the video ever had."""
     row = SegmentRevisionRow
     query = select(row.label).join(SegmentRow, SegmentRow.id == row.segment_id)
-    others = (SegmentRow.video_id == video_id, row.segment_id != segment)
-    return set(session.scalars(query.where(*others)))
+    others = and_(SegmentRow.video_id == video_id, row.segment_id != segment)
+    return set(session.scalars(query.where(others)))
 
 
 def rewrite_revision(
-    session: Session,
-    revision: int,
-    label: str,
-    summary: str,
-    vector: Sequence[float],
+    session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
 ) -> None:
     """Replace the label, summary and vector of a revision."""
     made = {"embedding": list(vector), "next_embedding": None}
@@ -135,20 +131,23 @@ def rewrite_patches(session: Session, video_id: str, clips: Collection[int]) -> 
     """
     query = select(PatchRow).where(PatchRow.video_id == video_id, PatchRow.at_clip >= min(clips))
     for patch in session.scalars(query):
-        steps = [{"segments": _drafts(session, video_id, patch.at_clip), "edges": []}]
+        row = SegmentRevisionRow
+        revisions = select(row.label, row.summary, row.clips)
+        revisions = revisions.join(SegmentRow, SegmentRow.id == row.segment_id)
+        revisions = revisions.where(SegmentRow.video_id == video_id, row.from_clip == patch.at_clip)
+        steps = [
+            {
+                "segments": [
+                    {"label": label, "summary": summary, "clips": list(clips), "extends": None}
+                    for label, summary, clips in session.execute(
+                        revisions.order_by(SegmentRow.number)
+                    )
+                ],
+                "edges": [],
+            }
+        ]
         unsettled = [c for c in patch.applied["unsettled"] if c not in clips]
         patch.applied = {"steps": steps, "unsettled": unsettled}
         patch.dropped = []
         patch.pending = [clip for clip in patch.pending if clip not in clips]
     session.flush()
-
-
-def _drafts(session: Session, video_id: str, at_clip: int) -> list[dict[str, Any]]:
-    row = SegmentRevisionRow
-    query = select(row.label, row.summary, row.clips)
-    query = query.join(SegmentRow, SegmentRow.id == row.segment_id)
-    query = query.where(SegmentRow.video_id == video_id, row.from_clip == at_clip)
-    return [
-        {"label": label, "summary": summary, "clips": list(clips), "extends": None}
-        for label, summary, clips in session.execute(query.order_by(SegmentRow.number))
-    ]

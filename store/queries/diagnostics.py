@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import cast, func, select, text
 from sqlalchemy.dialects.postgresql import REGCLASS
@@ -23,27 +23,8 @@ from store.tables.schema import (
 )
 
 
-class FailedClip(NamedTuple):
-    """A clip that failed."""
-
-    video: str
-    title: str
-    clip: int
-    failed_at: datetime
-    error: str
-
-
-class FailedRun(NamedTuple):
-    """A question whose run failed."""
-
-    id: str
-    question: str
-    failed_at: datetime
-    error: str
-
-
-def recent_failed_clips(session: Session, limit: int) -> list[FailedClip]:
-    """Return the clips that failed last."""
+def recent_failed_clips(session: Session, limit: int) -> list[tuple[str, str, int, datetime, str]]:
+    """Return video, title and number of the clips that failed last, when, and the error."""
     c = ClipRow
     query = (
         select(c.video_id, VideoRow.title, c.clip, c.updated_at, func.coalesce(c.error, ""))
@@ -51,11 +32,12 @@ def recent_failed_clips(session: Session, limit: int) -> list[FailedClip]:
         .where(is_left())
         .order_by(c.updated_at.desc(), c.video_id, c.clip)
     )
-    return [FailedClip(*row) for row in session.execute(query.limit(limit))]
+    found = session.execute(query.limit(limit))
+    return [(video, title, clip, at, error) for video, title, clip, at, error in found]
 
 
-def recent_failed_runs(session: Session, limit: int) -> list[FailedRun]:
-    """Return the runs that failed last, with their error."""
+def recent_failed_runs(session: Session, limit: int) -> list[tuple[str, str, datetime, str]]:
+    """Return id and question of the runs that failed last, when, and the error."""
     t, e = TrajectoryRow, TrajectoryEventRow
     message = (
         select(e.payload["message"].as_string())
@@ -71,21 +53,12 @@ def recent_failed_runs(session: Session, limit: int) -> list[FailedRun]:
         .where(t.state == "failed")
         .order_by(t.started_at.desc(), t.id)
     )
-    return [FailedRun(*row) for row in session.execute(query.limit(limit))]
+    return [tuple(row) for row in session.execute(query.limit(limit))]
 
 
 def database_bytes(session: Session) -> int:
     """Return the size of the database on its disk in bytes."""
     return session.scalar(select(func.pg_database_size(func.current_database()))) or 0
-
-
-@dataclass(frozen=True)
-class TableSize:
-    """A table's number of rows, and its bytes with indexes and large values."""
-
-    table: str
-    rows: int
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -103,15 +76,6 @@ class VideoOutline:
     errors: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class TrajectoryOutline:
-    """A run with its events as stored; callers must leave out what has text."""
-
-    id: str
-    facts: dict[str, Any]
-    events: tuple[tuple[datetime, str, str, dict[str, Any]], ...]
-
-
 def database_facts(session: Session) -> dict[str, Any]:
     """Return versions of the server, pgvector and the schema, and sizes."""
     vector = session.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -125,14 +89,14 @@ def database_facts(session: Session) -> dict[str, Any]:
     }
 
 
-def table_sizes(session: Session) -> list[TableSize]:
-    """Return the size of every one of Homer's tables, by name."""
+def table_sizes(session: Session) -> list[dict[str, str | int]]:
+    """Return every table's number of rows, and its bytes with indexes and large values, by name."""
     return [
-        TableSize(
-            name,
-            session.scalar(select(func.count()).select_from(table)) or 0,
-            session.scalar(select(func.pg_total_relation_size(cast(name, REGCLASS)))) or 0,
-        )
+        {
+            "table": name,
+            "rows": session.scalar(select(func.count()).select_from(table)) or 0,
+            "bytes": session.scalar(select(func.pg_total_relation_size(cast(name, REGCLASS)))) or 0,
+        }
         for name, table in sorted(Base.metadata.tables.items())
     ]
 
@@ -141,50 +105,47 @@ def outline_videos(session: Session, limit: int) -> list[VideoOutline]:
     """Return the outlines of the videos added last."""
     v = VideoRow
     rows = session.execute(select(v).order_by(v.created_at.desc(), v.id).limit(limit)).scalars()
-    return [_outline(session, row) for row in rows]
+    c, outlines = ClipRow, list[VideoOutline]()
+    for row in rows:
+        counted = select(c.state, func.count(), func.sum(c.seconds)).where(c.video_id == row.id)
+        clips = session.execute(counted.group_by(c.state).order_by(c.state)).all()
+        failed = select(c.error).where(c.video_id == row.id, c.error.is_not(None)).order_by(c.clip)
+        facts = ("duration_ms", "width", "height", "has_video", "has_audio", "state")
+        outline = VideoOutline(
+            id=row.id,
+            path=row.path,
+            facts={name: getattr(row, name) for name in facts}
+            | {"writer_models": len(row.models), "subtitles": len(row.subtitles or ())},
+            clips={str(state): count for state, count, _ in clips},
+            seconds=round(sum(float(seconds or 0) for _, _, seconds in clips), 3),
+            errors=tuple(error or "" for error in session.scalars(failed)),
+        )
+        outlines.append(outline)
+    return outlines
 
 
-def _outline(session: Session, row: VideoRow) -> VideoOutline:
-    c = ClipRow
-    clips = session.execute(
-        select(c.state, func.count(), func.sum(c.seconds))
-        .where(c.video_id == row.id)
-        .group_by(c.state)
-        .order_by(c.state)
-    ).all()
-    failed = select(c.error).where(c.video_id == row.id, c.error.is_not(None)).order_by(c.clip)
-    facts = ("duration_ms", "width", "height", "has_video", "has_audio", "state")
-    return VideoOutline(
-        id=row.id,
-        path=row.path,
-        facts={name: getattr(row, name) for name in facts}
-        | {"writer_models": len(row.models), "subtitles": len(row.subtitles or ())},
-        clips={str(state): count for state, count, _ in clips},
-        seconds=round(sum(float(seconds or 0) for _, _, seconds in clips), 3),
-        errors=tuple(error or "" for error in session.scalars(failed)),
-    )
-
-
-def outline_trajectories(session: Session, limit: int) -> list[TrajectoryOutline]:
-    """Return the outlines of the latest questions, with their events."""
+def outline_trajectories(
+    session: Session, limit: int
+) -> list[tuple[str, dict[str, Any], list[tuple[datetime, str, str, dict[str, Any]]]]]:
+    """Return id, facts and events as stored of the latest runs; leave out what has text."""
     t, e = TrajectoryRow, TrajectoryEventRow
     rows = session.scalars(select(t).order_by(t.started_at.desc(), t.id).limit(limit)).all()
     return [
-        TrajectoryOutline(
-            id=row.id,
-            facts={
+        (
+            row.id,
+            {
                 "state": row.state,
                 "machine": row.machine,
                 "tokens": row.tokens,
                 "seconds": round(row.seconds, 3),
                 "answered": row.answer is not None,
             },
-            events=tuple(
+            [
                 (event.at, event.kind, event.step, event.payload)
                 for event in session.scalars(
                     select(e).where(e.trajectory_id == row.id).order_by(e.seq)
                 )
-            ),
+            ],
         )
         for row in rows
     ]

@@ -205,14 +205,6 @@ def _line(row: int, clip: int, words: str, speaker: str | None) -> Line:
     return Line(row, clip, draft)
 
 
-class Description(NamedTuple):
-    """A keyframe with what it shows, in words."""
-
-    id: int
-    clip: int
-    text: str
-
-
 class Revision(NamedTuple):
     """A revision of a segment."""
 
@@ -323,7 +315,7 @@ def is_anything_left(
     if not images:
         return bool(session.execute(_TEXTS_LEFT, {"anew": False}).scalar_one())
     found = session.execute(_ALL_PICTURES_LEFT, {"limit": len(unreadable) + 1})
-    return bool({StoredPicture(*row) for row in found} - set(unreadable))
+    return bool({StoredPicture._make(row) for row in found} - set(unreadable))
 
 
 def rows_left(session: Session, video_id: str, *, anew: bool = False) -> RowsLeft:
@@ -345,10 +337,12 @@ def lines_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Line
     return [_line(*row) for row in rows]
 
 
-def descriptions_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Description]:
-    """Return the described keyframes of clips, by id."""
+def descriptions_of(
+    session: Session, video_id: str, clips: Sequence[int]
+) -> list[tuple[int, int, str]]:
+    """Return id, clip and description of the described keyframes of clips, by id."""
     rows = session.execute(_FRAMES, {"video": video_id, "clips": list(clips)})
-    return [Description(*row) for row in rows]
+    return [(frame, clip, said) for frame, clip, said in rows]
 
 
 def revisions_left(
@@ -356,7 +350,7 @@ def revisions_left(
 ) -> list[Revision]:
     """Return the next revisions of segments after id ``after`` that are left."""
     rows = _run(session, _REVISIONS, video_id, anew=anew, after=after, limit=limit)
-    return [Revision(*row) for row in rows]
+    return [Revision._make(row) for row in rows]
 
 
 def some_lines(session: Session, limit: int) -> list[tuple[str, Line, list[float]]]:
@@ -375,7 +369,7 @@ def pictures_left(
     after_kind, after_id = (after.kind, after.id) if after else ("", 0)
     values = {"after_kind": after_kind, "after": after_id, "limit": limit}
     rows = _run(session, _PICTURES, video_id, left="", **values)
-    return [StoredPicture(*row) for row in rows]
+    return [StoredPicture._make(row) for row in rows]
 
 
 def count_pictures_left(session: Session, video_id: str, left: str = "") -> int:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     Text,
     Update,
+    and_,
     any_,
     bindparam,
     cast,
@@ -34,14 +35,7 @@ from domain.media import ClipState
 from domain.memories import AbsorbedSegment, OpenEdge, OpenSegment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text
-from store.tables.schema import (
-    ClipRow,
-    EdgeRow,
-    PatchRow,
-    SegmentRevisionRow,
-    SegmentRow,
-    VideoRow,
-)
+from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow, VideoRow
 
 EDGES = select(
     EdgeRow.id,
@@ -104,8 +98,9 @@ def last_patch(session: Session, video_id: str) -> PatchAt | None:
 
 def _patch(row: PatchRow) -> PatchAt:
     left, writers = tuple(row.pending), tuple(row.writers)
-    content = (row.applied, row.dropped, left, writers)
-    return PatchAt(row.id, row.at_clip, row.first_clip, row.repairs, *content)
+    return PatchAt(
+        row.id, row.at_clip, row.first_clip, row.repairs, row.applied, row.dropped, left, writers
+    )
 
 
 def patch_writers(session: Session, video_ids: Sequence[str]) -> tuple[str, ...]:
@@ -121,8 +116,8 @@ def patch_writers(session: Session, video_ids: Sequence[str]) -> tuple[str, ...]
 
 def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
     """Store a patch under a new id, replacing the one for the same clip."""
-    same_clip = (PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
-    session.execute(delete(PatchRow).where(*same_clip))
+    same_clip = and_(PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
+    session.execute(delete(PatchRow).where(same_clip))
     values = {
         "video_id": video_id,
         "at_clip": patch.at_clip,
@@ -143,11 +138,7 @@ def open_segment(number: int, row: SegmentRevisionRow) -> OpenSegment:
 
 
 def open_segments_near(
-    session: Session,
-    video_id: str,
-    *,
-    labels: Collection[str] = (),
-    clips: Collection[int] = (),
+    session: Session, video_id: str, *, labels: Collection[str] = (), clips: Collection[int] = ()
 ) -> dict[int, OpenSegment]:
     """Return the open segments with one of these labels or clips, by id, in order of number.
 
@@ -178,8 +169,8 @@ def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
     }
     candidates = union_all(*(select(SegmentRevisionRow).where(conditions[name]) for name in given))
     near = aliased(SegmentRevisionRow, candidates.cte().prefix_with("MATERIALIZED"))
-    of_video = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
-    number = select(SegmentRow.number).where(*of_video).scalar_subquery()
+    of_video = and_(SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
+    number = select(SegmentRow.number).where(of_video).scalar_subquery()
     # Other videos have the same clips and labels: their rows are filtered in the database.
     return select(number, near).where(number.is_not(None))
 
@@ -256,7 +247,7 @@ def close_revisions(
     closed = [*segment_ids, *absorbed]
     if closed:
         row = SegmentRevisionRow
-        open_revisions = (is_any_of(row.segment_id, closed), row.to_clip.is_(None))
+        open_revisions = and_(is_any_of(row.segment_id, closed), row.to_clip.is_(None))
         # What ``key`` is paired with, or NULL, in one SQL text for any number of pairs.
         arrays = (
             cast(list(side), ARRAY(BigInteger)) for side in (absorbed.keys(), absorbed.values())
@@ -265,7 +256,7 @@ def close_revisions(
         table = func.unnest(*arrays).table_valued(*names).render_derived()
         paired_with = select(table.c.other).where(table.c.one == row.segment_id).scalar_subquery()
         values = {"to_clip": clip, "absorbed_into": paired_with}
-        _update(session, update(row).where(*open_revisions).values(values))
+        _update(session, update(row).where(open_revisions).values(values))
 
 
 def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:
@@ -278,8 +269,8 @@ def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[st
 def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
     """Close edges after ``clip``."""
     if edge_ids:
-        open_edges = (is_any_of(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
-        _update(session, update(EdgeRow).where(*open_edges).values(to_clip=clip))
+        open_edges = and_(is_any_of(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
+        _update(session, update(EdgeRow).where(open_edges).values(to_clip=clip))
 
 
 def _update(session: Session, change: Update) -> None:

@@ -6,13 +6,12 @@ The tables of a video follow from their foreign keys; only where answers begin i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import (
     ColumnElement,
     Select,
-    Table,
     Text,
     and_,
     cast,
@@ -111,20 +110,15 @@ def conditions_of_video(video: str) -> dict[str, ColumnElement[bool]]:
             continue
         parents = {key.column.table.name for key in table.foreign_keys}
         if parents and parents <= conditions.keys() and table.name not in conditions:
-            conditions[table.name] = _condition(table, video, conditions)
+            if "trajectory_id" in table.c:
+                conditions[table.name] = table.c.trajectory_id.in_(_trajectories_of(video))
+            elif "video_id" in table.c:
+                conditions[table.name] = table.c.video_id == video
+            else:
+                key = next(key for key in table.foreign_keys if not key.parent.nullable)
+                parent = select(key.column).where(conditions[key.column.table.name])
+                conditions[table.name] = key.parent.in_(parent)
     return conditions
-
-
-def _condition(
-    table: Table, video: str, conditions: Mapping[str, ColumnElement[bool]]
-) -> ColumnElement[bool]:
-    if "trajectory_id" in table.c:
-        return table.c.trajectory_id.in_(_trajectories_of(video))
-    if "video_id" in table.c:
-        return table.c.video_id == video
-    key = next(key for key in table.foreign_keys if not key.parent.nullable)
-    parent = select(key.column).where(conditions[key.column.table.name])
-    return key.parent.in_(parent)
 
 
 def known_columns(name: str) -> frozenset[str]:

@@ -246,27 +246,22 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
         if of_video is None:
             of_video = table.__table__.c.video_id == video_id
         keys = list(table.__table__.primary_key)
-        query = select(*keys, *columns).where(of_video, _contains_any(columns, needles))
+        # Postgres's lower case depends on its locale, and JSON escapes quotes: then every row is
+        # checked.
+        matching: ColumnElement[bool] = true()
+        if all(re.fullmatch(r"[\w .'-]*", needle, re.ASCII) for needle in needles):
+            texts = [func.lower(cast(column, Text)) for column in columns]
+            matching = or_(
+                *(
+                    lowered.contains(needle.lower(), autoescape=True)
+                    for lowered in texts
+                    for needle in needles
+                )
+            )
+        query = select(*keys, *columns).where(of_video, matching)
         for row in session.execute(query).all():
             key = {column.name: value for column, value in zip(keys, row, strict=False)}
             yield NamedRow(table, key, dict(zip(names, row[len(keys) :], strict=True)))
-
-
-def _contains_any(
-    columns: Sequence[ColumnElement[Any]], needles: Sequence[str]
-) -> ColumnElement[bool]:
-    # Postgres's lower case depends on its locale, and JSON escapes quotes: then every row is
-    # checked.
-    if not all(re.fullmatch(r"[\w .'-]*", needle, re.ASCII) for needle in needles):
-        return true()
-    texts = [func.lower(cast(column, Text)) for column in columns]
-    return or_(
-        *(
-            lowered.contains(needle.lower(), autoescape=True)
-            for lowered in texts
-            for needle in needles
-        )
-    )
 
 
 def row_condition(row: NamedRow) -> ColumnElement[bool]:
@@ -282,8 +277,7 @@ def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> No
 def memory_vectors(session: Session, video_id: str, clip: int) -> list[Any]:
     """Return the vectors of a clip's memories, shape (D,) each."""
     row = MemoryRow
-    of_clip = (row.video_id == video_id, row.clip == clip)
-    query = select(row.embedding).where(*of_clip)
+    query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 
 
@@ -305,19 +299,18 @@ def restore_rows(session: Session, copied: Sequence[Copy]) -> None:
     # The first copy is inserted last, so that it remains.
     latest_first = copied[::-1]
     for copy in sorted(latest_first, key=lambda row: order.get(row.table, len(names))):
-        session.execute(text(_restore_statement(copy.table)), {"row": copy.row})
-
-
-def _restore_statement(name: str) -> str:
-    table = Base.metadata.tables[name]
-    columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
-    keys = [f'"{column.name}"' for column in table.primary_key]
-    unchanged = {*keys, '"path"'}  # The path of a video's file is only valid in this library.
-    changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in unchanged]
-    action = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
-    listed = ", ".join(columns)
-    source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
-    return (
-        f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {source} "
-        f"ON CONFLICT ({', '.join(keys)}) DO {action}"
-    )
+        table = Base.metadata.tables[copy.table]
+        columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
+        keys = [f'"{column.name}"' for column in table.primary_key]
+        unchanged = {*keys, '"path"'}  # The path of a video's file is only valid in this library.
+        changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in unchanged]
+        action = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
+        listed = ", ".join(columns)
+        source = f"jsonb_populate_record(NULL::{copy.table}, CAST(:row AS jsonb))"
+        session.execute(
+            text(
+                f"INSERT INTO {copy.table} ({listed}) SELECT {listed} FROM {source} "
+                f"ON CONFLICT ({', '.join(keys)}) DO {action}"
+            ),
+            {"row": copy.row},
+        )

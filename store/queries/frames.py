@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
-from domain.built import BuiltFrame, Carried, ChangedFrame, KeptClip
+from domain.built import BuiltFrame, Carried, KeptClip
 from domain.media import ClipState
 from domain.memories import Scope
 from domain.time import TimeSpan
@@ -53,8 +54,8 @@ def carried_by(session: Session, video_id: str, builders: Collection[str]) -> di
 def has_done_between(session: Session, video_id: str, after: int, before: int) -> bool:
     """Check whether a clip between two others was watched."""
     row = ClipRow
-    where = (row.video_id == video_id, row.clip > after, row.clip < before)
-    done = select(row.clip).where(*where, row.state == ClipState.DONE)
+    where = and_(row.video_id == video_id, row.clip > after, row.clip < before)
+    done = select(row.clip).where(where, row.state == ClipState.DONE)
     return session.scalar(done.limit(1)) is not None
 
 
@@ -65,8 +66,8 @@ def blobs_at(
     if not times_ms:
         return {}
     row = FrameRow
-    of_keeper = (row.video_id == video_id, row.builder == builder)
-    query = select(row.time_ms, row.blob).where(*of_keeper, row.time_ms.in_(times_ms))
+    of_keeper = and_(row.video_id == video_id, row.builder == builder)
+    query = select(row.time_ms, row.blob).where(of_keeper, row.time_ms.in_(times_ms))
     return {found.time_ms: found.blob for found in session.execute(query)}
 
 
@@ -75,9 +76,9 @@ def frames_of_clips(
 ) -> list[BuiltFrame]:
     """Return the frames that a strategy keeps of these clips, in order of time."""
     row = FrameRow
-    of_clips = (row.video_id == video_id, row.builder == builder, row.clip.in_(clips))
-    found = session.execute(select(*COLUMNS).where(*of_clips).order_by(row.time_ms))
-    return [BuiltFrame(*columns) for columns in found]
+    of_clips = and_(row.video_id == video_id, row.builder == builder, row.clip.in_(clips))
+    found = session.execute(select(*COLUMNS).where(of_clips).order_by(row.time_ms))
+    return [BuiltFrame._make(columns) for columns in found]
 
 
 def frames_in_scope(
@@ -88,7 +89,7 @@ def frames_in_scope(
     query = select(*COLUMNS).where(*_in_scope(scope, builder)).order_by(row.time_ms)
     if span is not None:
         query = query.where(row.time_ms >= span.start_ms, row.time_ms < span.end_ms)
-    return [BuiltFrame(*columns) for columns in session.execute(query)]
+    return [BuiltFrame._make(columns) for columns in session.execute(query)]
 
 
 def vector_of_frame(session: Session, frame: int) -> tuple[str, Vector] | None:
@@ -105,13 +106,13 @@ def vectors_of_frames(
     """Return the frames of a video with a vector, (D,): each with the model that made it."""
     row = FrameRow
     query = select(*COLUMNS, row.image_encoder, func.halfvec_send(row.embedding))
-    with_vector = (row.embedding.is_not(None), row.image_encoder.is_not(None))
+    with_vector = and_(row.embedding.is_not(None), row.image_encoder.is_not(None))
     found = session.execute(
-        query.where(*_in_scope(scope, builder), *with_vector).order_by(row.time_ms)
+        query.where(*_in_scope(scope, builder), with_vector).order_by(row.time_ms)
     ).all()
     vectors = unpack_halfvecs(columns[-1] for columns in found)
     return [
-        (BuiltFrame(*columns), encoder, vector)
+        (BuiltFrame._make(columns), encoder, vector)
         for (*columns, encoder, _), vector in zip(found, vectors, strict=True)
     ]
 
@@ -132,8 +133,8 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     of_keeper = {"video_id": video_id, "builder": kept.builder}
     row = FrameRow
     again = [frame.time_ms for frame in kept.frames]
-    old = (row.video_id == video_id, row.builder == kept.builder)
-    gone = delete(row).where(*old, row.time_ms.in_([*kept.dropped, *again])).returning(row.blob)
+    old = and_(row.video_id == video_id, row.builder == kept.builder)
+    gone = delete(row).where(old, row.time_ms.in_([*kept.dropped, *again])).returning(row.blob)
     blobs = set(session.scalars(gone))
     add_blobs(session, video_id, {sha: len(data) for sha, data in kept.jpegs.items()})
     values = [
@@ -154,7 +155,13 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     if values:
         session.execute(insert(row), values)
     for changed in kept.changed:
-        _change(session, video_id, kept.builder, changed)
+        fields = {"reason": changed.reason, "tier": changed.tier}
+        new: dict[str, Any] = {name: field for name, field in fields.items() if field is not None}
+        if changed.image is not None:
+            new |= vars(changed.image)
+        if new:
+            at = row.time_ms == changed.time_ms
+            session.execute(update(row).where(old, at).values(new))
     blobs |= {one.before for one in kept.changed if one.image is not None}
     went = {"version": kept.version, "through_clip": kept.clip, "state": dict(kept.state)}
     added = insert(KeeperRow).values(**of_keeper, **went)
@@ -165,27 +172,9 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
         select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
         for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
     ]
-    of_video = (BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
-    deleted = delete(BlobRow).where(*of_video, *(~one for one in named))
+    of_video = and_(BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
+    deleted = delete(BlobRow).where(of_video, *(~one for one in named))
     return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
-
-
-def _change(session: Session, video_id: str, builder: str, changed: ChangedFrame) -> None:
-    """Change a kept frame, if it is stored."""
-    row = FrameRow
-    values = dict(_changed_columns(changed))
-    where = (row.video_id == video_id, row.builder == builder, row.time_ms == changed.time_ms)
-    if values:
-        session.execute(update(row).where(*where).values(values))
-
-
-def _changed_columns(changed: ChangedFrame) -> Iterator[tuple[str, Any]]:
-    if changed.reason is not None:
-        yield "reason", changed.reason
-    if changed.tier is not None:
-        yield "tier", changed.tier
-    if changed.image is not None:
-        yield from vars(changed.image).items()
 
 
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:
@@ -193,15 +182,15 @@ def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | Non
     row = FrameRow
     query = select(*COLUMNS).where(row.video_id == video_id, row.id == number)
     found = session.execute(query).first()
-    return BuiltFrame(*found) if found else None
+    return BuiltFrame._make(found) if found else None
 
 
 def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[BuiltFrame]:
     """Return those of these kept frames that are in ``scope``."""
     row = FrameRow
-    in_scope = (row.video_id == scope.video, row.clip <= scope.last_clip)
-    query = select(*COLUMNS).where(*in_scope, row.id.in_(sorted(ids)))
-    return [BuiltFrame(*found) for found in session.execute(query)]
+    in_scope = and_(row.video_id == scope.video, row.clip <= scope.last_clip)
+    query = select(*COLUMNS).where(in_scope, row.id.in_(sorted(ids)))
+    return [BuiltFrame._make(found) for found in session.execute(query)]
 
 
 def has_kept(session: Session, scope: Scope, builder: str) -> bool:
@@ -215,10 +204,12 @@ def kept_images(session: Session, video_id: str) -> list[StoredFrame]:
     row, blob = FrameRow, BlobRow
     size = select(blob.size).where(blob.video_id == video_id, blob.sha256 == row.blob)
     size_or_zero = func.coalesce(size.correlate(row).scalar_subquery(), 0)
-    columns = (row.id, row.clip, row.time_ms, literal(0.0), row.width, row.height, row.blob)
-    query = select(*columns, size_or_zero).where(row.video_id == video_id)
+    query = select(
+        row.id, row.clip, row.time_ms, literal(0.0), row.width, row.height, row.blob, size_or_zero
+    ).where(row.video_id == video_id)
     return [
-        StoredFrame(*fields) for fields in session.execute(query.order_by(row.clip, row.time_ms))
+        StoredFrame._make(fields)
+        for fields in session.execute(query.order_by(row.clip, row.time_ms))
     ]
 
 
@@ -247,31 +238,24 @@ class TierTotal(NamedTuple):
     last_ms: int
 
 
-class TierFrame(NamedTuple):
-    """A kept frame: ``blob`` is the SHA-256 of its JPEG."""
-
-    builder: str
-    tier: int
-    time_ms: int
-    blob: str
-
-
 def tier_totals(session: Session, video_id: str) -> list[TierTotal]:
     """Return the totals of each keeper's tiers, from the youngest tier on."""
     row, blob = FrameRow, BlobRow
-    found = (func.count(), func.coalesce(func.sum(blob.size), 0))
+    size, first, last = func.sum(blob.size), func.min(row.time_ms), func.max(row.time_ms)
     query = select(
-        row.builder, row.tier, *found, func.min(row.time_ms), func.max(row.time_ms)
+        row.builder, row.tier, func.count(), func.coalesce(size, 0), first, last
     ).outerjoin(blob, and_(blob.video_id == row.video_id, blob.sha256 == row.blob))
     of_video = query.where(row.video_id == video_id).group_by(row.builder, row.tier)
     rows = session.execute(of_video.order_by(row.builder, row.tier))
-    return [TierTotal(name, tier, n, int(size), *times) for name, tier, n, size, *times in rows]
+    return [TierTotal(name, tier, n, int(total), a, b) for name, tier, n, total, a, b in rows]
 
 
-def spread_of_tiers(session: Session, video_id: str, most: int) -> list[TierFrame]:
-    """Return at most so many frames of each tier, evenly spread, in order of time.
+def spread_of_tiers(
+    session: Session, video_id: str, most: int
+) -> dict[tuple[str, int], dict[int, str]]:
+    """Return at most so many frames of each builder's tiers, evenly spread, in order of time.
 
-    The last frame of a tier is among them.
+    The last frame of a tier is among them. A frame is its time and the SHA-256 of its JPEG.
     """
     row = FrameRow
     of_tier = (row.builder, row.tier)
@@ -281,4 +265,7 @@ def spread_of_tiers(session: Session, video_id: str, most: int) -> list[TierFram
     last = select(kept.builder, kept.tier, kept.time_ms, kept.blob)
     last = last.ext(distinct_on(kept.builder, kept.tier, kept.part))
     rows = session.execute(last.order_by(kept.builder, kept.tier, kept.part, kept.time_ms.desc()))
-    return [TierFrame(*found) for found in rows]
+    frames = defaultdict[tuple[str, int], dict[int, str]](dict)
+    for builder, tier, time_ms, sha in rows:
+        frames[builder, tier][time_ms] = sha
+    return frames

@@ -15,8 +15,8 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Integer,
-    Select,
     TableValuedAlias,
+    and_,
     case,
     cast,
     column,
@@ -33,6 +33,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.media import IdentityKind
 from domain.people import Identity, IdentityStatement
+from domain.time import TimeSpan
 from store.queries.characters import read_identity
 from store.queries.conditions import is_any_of
 from store.tables.schema import (
@@ -141,12 +142,12 @@ def move_first_clips_back(session: Session, identity_ids: Iterable[int], clip: i
     """Move the first clip of identities back that are met in an earlier clip watched late."""
     ids = list(identity_ids)
     member, identity = CharacterMemberRow, IdentityRow
-    began = (is_any_of(identity.id, ids), identity.first_clip > clip)
-    first = (member.identity_id == identity.id, member.from_clip == identity.first_clip)
+    began = and_(is_any_of(identity.id, ids), identity.first_clip > clip)
+    first = and_(member.identity_id == identity.id, member.from_clip == identity.first_clip)
     options = {"synchronize_session": False}
-    moved = update(member).where(*began, *first).values(from_clip=clip)
+    moved = update(member).where(began, first).values(from_clip=clip)
     session.execute(moved, execution_options=options)
-    moved = update(identity).where(*began).values(first_clip=clip)
+    moved = update(identity).where(began).values(first_clip=clip)
     session.execute(moved, execution_options=options)
 
 
@@ -272,8 +273,8 @@ def voice_and_face_sightings(
         limit: The maximum number of clips with the voice.
     """
     row = SightingRow
-    of_voice = (row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
-    clips = select(row.clip).where(*of_voice).distinct().order_by(row.clip.desc()).limit(limit)
+    of_voice = and_(row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
+    clips = select(row.clip).where(of_voice).distinct().order_by(row.clip.desc()).limit(limit)
     latest = sorted(session.scalars(clips))
     return (
         latest,
@@ -295,12 +296,8 @@ class AppearanceSpan(NamedTuple):
     end_ms: int
 
 
-class Centre(NamedTuple):
-    """The mean of an identity's ``exemplars``, shape (D,), not normalised."""
-
-    kind: str
-    exemplars: int
-    vector: NDArray[np.float32]
+_Centre = tuple[IdentityKind, int, NDArray[np.float32]]
+"""The kind of an identity, how many exemplars it has, and their sum, shape (D,)."""
 
 
 def appearance_spans(
@@ -319,19 +316,6 @@ def appearance_spans(
         ~select(seen.clip).where(seen.identity == said.identity, seen.clip == said.clip).exists()
     )
     appearances = select(sightings).union_all(silent).subquery()
-    return [AppearanceSpan(*row) for row in session.execute(_join_close(appearances, gap_ms))]
-
-
-def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int], last_clip: int) -> CTE:
-    """Return the span from the first to the last appearance of each identity in each clip."""
-    start, end = func.min(table.start_ms).label("start"), func.max(table.end_ms).label("end")
-    query = select(table.identity_id.label("identity"), table.clip.label("clip"), start, end)
-    matching = query.where(table.video_id == video_id, is_any_of(table.identity_id, identities))
-    return matching.where(table.clip <= last_clip).group_by(table.identity_id, table.clip).cte()
-
-
-def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
-    """Join spans that are at most ``gap_ms`` apart: a new one begins after each longer gap."""
     row = appearances.c
     previous_end = func.max(row.end).over(
         partition_by=row.identity, order_by=(row.start, row.end), rows=(None, -1)
@@ -345,39 +329,49 @@ def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
     )
     start = func.min(numbered.start)
     query = select(numbered.identity, start, func.max(numbered.end))
-    return query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
+    return [
+        AppearanceSpan._make(row)
+        for row in session.execute(
+            query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
+        )
+    ]
+
+
+def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int], last_clip: int) -> CTE:
+    """Return the span from the first to the last appearance of each identity in each clip."""
+    start, end = func.min(table.start_ms).label("start"), func.max(table.end_ms).label("end")
+    query = select(table.identity_id.label("identity"), table.clip.label("clip"), start, end)
+    matching = query.where(table.video_id == video_id, is_any_of(table.identity_id, identities))
+    return matching.where(table.clip <= last_clip).group_by(table.identity_id, table.clip).cte()
 
 
 _IS_SEEN = SightingRow.box.is_not(None)
 """A sighting of a voice has no place on a frame."""
 
 
-class LastAppearance(NamedTuple):
-    """When an identity was last seen or heard in its video."""
-
-    clip: int
-    start_ms: int
-    end_ms: int
-    seen: bool
-
-
 def last_appearances(
     session: Session, identities: Sequence[int], last_clip: int | None = None
-) -> dict[int, LastAppearance]:
-    """Return the last sighting of each identity, or the last utterance if it has no sighting.
+) -> dict[int, tuple[int, TimeSpan, bool]]:
+    """Return clip and time of each identity's last sighting, or utterance if it has no sighting.
+
+    With whether it was seen then.
 
     ``last_clip``: those in later clips do not count; None: all do.
     """
-    last: dict[int, LastAppearance] = {}
+    last: dict[int, tuple[int, TimeSpan, bool]] = {}
     for table, seen in ((UtteranceRow, false()), (SightingRow, _IS_SEEN)):
-        columns = (table.identity_id, table.clip, table.start_ms, table.end_ms, seen)
-        query = select(*columns).where(is_any_of(table.identity_id, identities))
+        query = select(table.identity_id, table.clip, table.start_ms, table.end_ms, seen).where(
+            is_any_of(table.identity_id, identities)
+        )
         if last_clip is not None:
             query = query.where(table.clip <= last_clip)
         newest = query.ext(distinct_on(table.identity_id)).order_by(
             table.identity_id, table.end_ms.desc(), table.id
         )
-        last |= {row[0] or 0: LastAppearance(*row[1:]) for row in session.execute(newest)}
+        last |= {
+            identity or 0: (clip, TimeSpan.of(start, end), bool(was_seen))
+            for identity, clip, start, end, was_seen in session.execute(newest)
+        }
     return last
 
 
@@ -394,17 +388,17 @@ def best_crops(session: Session, identities: Sequence[int], last_clip: int) -> d
     return {identity: blob for identity, blob in session.execute(best) if blob}
 
 
-def identity_centres(session: Session, video_id: str) -> Mapping[int, Centre]:
+def identity_centres(session: Session, video_id: str) -> Mapping[int, _Centre]:
     """Return the centre of every identity of a video that has exemplars, by identity."""
     return _centres(session, IdentityRow.video_id == video_id)
 
 
-def centres_of(session: Session, identities: Sequence[int]) -> Mapping[int, Centre]:
+def centres_of(session: Session, identities: Sequence[int]) -> Mapping[int, _Centre]:
     """Return the centre of each of these identities that has exemplars."""
     return _centres(session, is_any_of(IdentityRow.id, identities))
 
 
-def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, Centre]:
+def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, _Centre]:
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
@@ -413,7 +407,11 @@ def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, Centr
         .group_by(IdentityRow.id, IdentityRow.kind)
     )
     return {
-        identity: Centre(kind, count, np.frombuffer(sent[4:], dtype=">f4").astype(np.float32))
+        identity: (
+            IdentityKind(kind),
+            count,
+            count * np.frombuffer(sent[4:], dtype=">f4").astype(np.float32),
+        )
         for identity, kind, count, sent in session.execute(query)
     }
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Identifier, Literal
-from sqlalchemy import Text, cast, func, insert, select, text, update
+from sqlalchemy import Text, and_, cast, func, insert, select, text, update
 from sqlalchemy import delete as remove
 from sqlalchemy.orm import Session
 
@@ -43,7 +43,7 @@ def frame_near(
     query = select(*KEYFRAME_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
     query = query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id).limit(1)
     fields = session.execute(query).first()
-    return KeyframeOnClip(*fields) if fields else None
+    return KeyframeOnClip._make(fields) if fields else None
 
 
 def frame_of(session: Session, video_id: str, frame_id: int) -> KeyframeOnClip | None:
@@ -51,7 +51,7 @@ def frame_of(session: Session, video_id: str, frame_id: int) -> KeyframeOnClip |
     row = KeyframeRow
     query = select(*KEYFRAME_COLUMNS).where(row.video_id == video_id, row.id == frame_id)
     fields = session.execute(query).first()
-    return KeyframeOnClip(*fields) if fields else None
+    return KeyframeOnClip._make(fields) if fields else None
 
 
 def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[KeyframeOnClip]:
@@ -59,19 +59,12 @@ def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Key
     row = KeyframeRow
     query = select(*KEYFRAME_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
     return [
-        KeyframeOnClip(*fields) for fields in session.execute(query.order_by(row.time_ms, row.id))
+        KeyframeOnClip._make(fields)
+        for fields in session.execute(query.order_by(row.time_ms, row.id))
     ]
 
 
 _IMAGE = re.compile(r"(?<!\w)(?:[kf][1-9]\d{0,17}|[0-9a-f]{64})(?!\w)")
-
-
-class AgedVideo(NamedTuple):
-    """A video that is no longer being watched, and since when it has been in the library."""
-
-    id: str
-    title: str
-    since: datetime
 
 
 class StoredFrame(NamedTuple):
@@ -87,8 +80,8 @@ class StoredFrame(NamedTuple):
     bytes: int
 
 
-def videos_by_age(session: Session) -> list[AgedVideo]:
-    """Return every video that is not being watched, oldest first.
+def videos_by_age(session: Session) -> list[tuple[str, str, datetime]]:
+    """Return id, title and age of every video that is not being watched, oldest first.
 
     A stream is as old as its last clip, since it can be resumed under its name.
     """
@@ -97,7 +90,8 @@ def videos_by_age(session: Session) -> list[AgedVideo]:
     last_clip = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)
     since = func.greatest(row.created_at, last_clip.scalar_subquery()).label("since")
     query = select(row.id, row.title, since).where(row.state != WATCHING)
-    return [AgedVideo(*fields) for fields in session.execute(query.order_by(since, row.id))]
+    found = session.execute(query.order_by(since, row.id))
+    return [(video, title, at) for video, title, at in found]
 
 
 def stored_frames(session: Session, video: str) -> list[StoredFrame]:
@@ -108,8 +102,8 @@ def stored_frames(session: Session, video: str) -> list[StoredFrame]:
     query = select(
         row.id, row.clip, row.time_ms, row.quality, row.width, row.height, row.blob, size_or_zero
     ).where(row.video_id == video)
-    order = (row.clip, row.quality.desc(), row.id)
-    return [StoredFrame(*fields) for fields in session.execute(query.order_by(*order))]
+    found = session.execute(query.order_by(row.clip, row.quality.desc(), row.id))
+    return [StoredFrame._make(fields) for fields in found]
 
 
 def images_in_answers(session: Session, video: str) -> set[str]:
@@ -144,8 +138,8 @@ def delete_frames(session: Session, ids: Collection[int]) -> None:
 
 def remove_crops(session: Session, video: str) -> None:
     """Remove the images of sightings."""
-    with_crop = (SightingRow.video_id == video, SightingRow.blob.is_not(None))
-    session.execute(update(SightingRow).where(*with_crop).values(blob=None))
+    with_crop = and_(SightingRow.video_id == video, SightingRow.blob.is_not(None))
+    session.execute(update(SightingRow).where(with_crop).values(blob=None))
 
 
 def replace_frame(
@@ -216,7 +210,7 @@ def keyframes_alike(
     }
     rows = reading_driver(database).execute(statement, parameters).fetchall()
     return [
-        AlikeKeyframe(video, KeyframeOnClip(*frame), float(cosine))
+        AlikeKeyframe(video, KeyframeOnClip._make(frame), float(cosine))
         for video, cosine, *frame in rows
     ]
 
@@ -256,31 +250,23 @@ def add_looked_frames(
     """Store frames of a video, each once, and return them as they are stored, in their order."""
     wanted = list(frames)
     add_blobs(session, video, {frame.blob: frame.size for frame in wanted})
-    return [_stored(session, video, one) or _added(session, video, one) for one in wanted]
-
-
-def _stored(session: Session, video: str, frame: LookedFrame) -> KeyframeOnClip | None:
-    row = KeyframeRow
-    query = select(*KEYFRAME_COLUMNS).where(
-        row.video_id == video,
-        row.clip == frame.clip,
-        row.time_ms == frame.time_ms,
-        row.blob == frame.blob,
-    )
-    fields = session.execute(query.order_by(row.id).limit(1)).first()
-    return KeyframeOnClip._make(fields) if fields else None
-
-
-def _added(session: Session, video: str, frame: LookedFrame) -> KeyframeOnClip:
-    values: dict[str, Any] = {
-        "video_id": video,
-        "clip": frame.clip,
-        "time_ms": frame.time_ms,
-        "shot": LOOKED_AT,
-        "width": frame.width,
-        "height": frame.height,
-        "blob": frame.blob,
-    }
-    unmeasured = dict.fromkeys(("sharpness", "entropy", "quality"), 0.0)
-    added = insert(KeyframeRow).values(**values, **unmeasured).returning(*KEYFRAME_COLUMNS)
-    return KeyframeOnClip._make(session.execute(added).one())
+    stored, row = list[KeyframeOnClip](), KeyframeRow
+    for frame in wanted:
+        place = and_(row.video_id == video, row.clip == frame.clip, row.time_ms == frame.time_ms)
+        query = select(*KEYFRAME_COLUMNS).where(place, row.blob == frame.blob)
+        fields = session.execute(query.order_by(row.id).limit(1)).first()
+        if fields is None:
+            values: dict[str, Any] = {
+                "video_id": video,
+                "clip": frame.clip,
+                "time_ms": frame.time_ms,
+                "shot": LOOKED_AT,
+                "width": frame.width,
+                "height": frame.height,
+                "blob": frame.blob,
+            }
+            unmeasured = dict.fromkeys(("sharpness", "entropy", "quality"), 0.0)
+            added = insert(row).values(**values, **unmeasured).returning(*KEYFRAME_COLUMNS)
+            fields = session.execute(added).one()
+        stored.append(KeyframeOnClip._make(fields))
+    return stored

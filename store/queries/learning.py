@@ -84,7 +84,7 @@ def comparable_answers(session: Session) -> list[ComparedAnswer]:
     rows = session.execute(
         select_with_comparison_key(JudgementRow.trajectory_id, JudgementRow.right)
     )
-    return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in rows]
+    return [ComparedAnswer(name, ComparisonKey._make(rest), right) for name, right, *rest in rows]
 
 
 def select_with_comparison_key(*columns: Any) -> Select[Any]:
@@ -286,19 +286,20 @@ def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
         .group_by(period)
         .order_by(period)
     )
-    return [SkillTally(*row) for row in session.execute(query)]
+    return [SkillTally._make(row) for row in session.execute(query)]
 
 
 def right_shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, Share]:
     """Return the judged answers by comparison key; ``name``: only of questions given that skill."""
     row = JudgementRow
-    counts = (func.count(), func.count().filter(row.right.is_(True)))
-    query = select_with_comparison_key(*counts).where(row.right.is_not(None))
+    query = select_with_comparison_key(
+        func.count(), func.count().filter(row.right.is_(True))
+    ).where(row.right.is_not(None))
     if name is not None:
         query = query.where(row.trajectory_id.in_(_trajectories_with_skill(name)))
     grouped = query.group_by(*query.selected_columns[2:])
     return {
-        ComparisonKey(*key): Share(judged, right)
+        ComparisonKey._make(key): Share(judged, right)
         for judged, right, *key in session.execute(grouped)
     }
 
@@ -323,7 +324,7 @@ def _page(session: Session, trajectories: Select[Any], offset: int, limit: int) 
         .where(row.id.in_(trajectories))
         .order_by(row.started_at.desc(), row.id)
     )
-    return [Use(*fields) for fields in session.execute(query.offset(offset).limit(limit))]
+    return [Use._make(fields) for fields in session.execute(query.offset(offset).limit(limit))]
 
 
 # Judged answers by the question asked and the strategy that answered it.
@@ -390,18 +391,13 @@ def judged_runs(session: Session) -> list[JudgedRun]:
 # Judged trajectories to train on, with the right answers that data sets give.
 
 
-class JudgedRecord(NamedTuple):
-    """A judged trajectory; ``item`` is the data set's own record of its question, if it has one."""
-
-    trajectory: str
-    right: bool
-    item: Mapping[str, Any] | None
-
-
-def judged_records(session: Session, strategy: str) -> list[JudgedRecord]:
+def judged_records(
+    session: Session, strategy: str
+) -> list[tuple[str, bool, Mapping[str, Any] | None]]:
     """Return the judged trajectories of a strategy, oldest first, without forks.
 
-    An answer counts as judged where somebody or an evaluation said whether it is right.
+    With each whether it is right, and the data set's own record of its question, if it has one. An
+    answer counts as judged where somebody or an evaluation said whether it is right.
     """
     run, judgement, result = TrajectoryRow, JudgementRow, EvalResultRow
     forked = exists().where(
@@ -414,9 +410,9 @@ def judged_records(session: Session, strategy: str) -> list[JudgedRecord]:
         .where(run.machine == strategy, run.state == "done", ~forked)
         .order_by(run.started_at, run.id)
     )
-    records: dict[str, JudgedRecord] = {}
+    records: dict[str, tuple[str, bool, Mapping[str, Any] | None]] = {}
     for name, judged, verdict, item in rows:
         right = judged if judged is not None else (verdict or {}).get("right")
         if right is not None:
-            records.setdefault(name, JudgedRecord(name, bool(right), item))
+            records.setdefault(name, (name, bool(right), item))
     return list(records.values())

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 from sqlalchemy import ColumnElement, ScalarSelect, and_, delete, func, not_, or_, select, true
@@ -103,11 +103,13 @@ def videos_page(
     v = VideoRow
     columns = (v.id, v.title, v.path, v.duration_ms, v.width, v.height, v.state, v.error, v.profile)
     done = and_(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting()))
+    row = KeyframeRow
+    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
     counts = (
         _clips(true()).label("clips"),
         _clips(done).label("done"),
         _clips(is_left()).label("failed"),
-        _first_keyframe().label("thumb"),
+        first.limit(1).correlate(VideoRow).scalar_subquery().label("thumb"),
     )
     query = select(*columns, *counts).where(*_title_has(words)).order_by(v.title, v.id)
     if state is not None:
@@ -170,12 +172,6 @@ def _clips(counted: ColumnElement[bool]) -> ScalarSelect[int]:
     return query.correlate(VideoRow).scalar_subquery()
 
 
-def _first_keyframe() -> ScalarSelect[str]:
-    row = KeyframeRow
-    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
-    return first.limit(1).correlate(VideoRow).scalar_subquery()
-
-
 def _title_has(words: str) -> list[ColumnElement[bool]]:
     wanted = make_storable(words).strip()
     title = VideoRow.title.icontains(wanted, autoescape=True)
@@ -191,18 +187,6 @@ CLOSE_TO_FRAME_MS = 60_000
 
 Tags = Mapping[str, Collection[str]]
 """Tags such as ``<face_3>``, by video."""
-
-
-class LibraryMatches(NamedTuple):
-    """The best lines, and how many of all matches each video and each source has.
-
-    ``more``: there are more than ``MOST_MATCHES``, and only so many were looked at.
-    """
-
-    lines: list[LineAt]
-    videos: dict[str, int]
-    sources: dict[str, int]
-    more: bool
 
 
 _MATCHES = f"""
@@ -241,8 +225,11 @@ def lines_in_library(
     sources: Collection[str],
     limit: int,
     person: tuple[str, Tags] | None = None,
-) -> LibraryMatches:
+) -> tuple[list[LineAt], dict[str, int], dict[str, int], bool]:
     """Return the best ``limit`` lines in view with all these words, matched by stem.
+
+    Then how many of all matches each video and each source has, and whether there are more than
+    ``MOST_MATCHES``: only so many were looked at.
 
     Lines that are as good are in order of time, the newest videos first.
 
@@ -273,7 +260,7 @@ def lines_in_library(
     for count, line in ((row[0], line_at(row[1:])) for row in rows if row[0] is not None):
         videos[line.video] += count
         by_source[line.source] += count
-    return LibraryMatches(lines, videos, by_source, videos.total() > MOST_MATCHES)
+    return lines, videos, by_source, videos.total() > MOST_MATCHES
 
 
 _NAMED = """

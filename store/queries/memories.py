@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -104,19 +104,16 @@ def strengthen(session: Session, memory_ids: Sequence[int], clip: int) -> None:
 
 def supersede(session: Session, video_id: str, memory_ids: Sequence[int], clip: int) -> None:
     """Supersede memories of a video after ``clip``; those superseded earlier are left unchanged."""
-    where = (
+    where = and_(
         MemoryRow.video_id == video_id,
         MemoryRow.id.in_(memory_ids),
         MemoryRow.superseded_at.is_(None),
     )
-    session.execute(update(MemoryRow).where(*where).values(superseded_at=clip))
+    session.execute(update(MemoryRow).where(where).values(superseded_at=clip))
 
 
 def closest_fact(
-    session: Session,
-    video_id: str,
-    people: Sequence[Collection[int]],
-    vector: Vector,
+    session: Session, video_id: str, people: Sequence[Collection[int]], vector: Vector
 ) -> tuple[int, float] | None:
     """Return the open semantic memory closest to ``vector`` about exactly these people.
 
@@ -185,26 +182,23 @@ def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
     vectors = unpack_halfvecs(packed for _, packed in results)
     rows = [row for row, _ in results]
     return [
-        MemoryAt(_memory(row, tags, weights), vector)
+        MemoryAt(
+            Memory(
+                id=row.id,
+                video=row.video_id,
+                clip=row.clip,
+                kind=MemoryKind(row.kind),
+                text=row.text,
+                span=TimeSpan.of(row.start_ms, row.end_ms),
+                source=MemorySource(row.source),
+                weight=1 + weights.get(row.id, 0),
+                speaker=row.speaker,
+                tags=tags.get(row.id, ()),
+            ),
+            vector,
+        )
         for row, vector in zip(rows, vectors, strict=True)
     ]
-
-
-def _memory(
-    row: MemoryRow, tags: Mapping[int, tuple[str, ...]], weights: Mapping[int, int]
-) -> Memory:
-    return Memory(
-        id=row.id,
-        video=row.video_id,
-        clip=row.clip,
-        kind=MemoryKind(row.kind),
-        text=row.text,
-        span=TimeSpan.of(row.start_ms, row.end_ms),
-        source=MemorySource(row.source),
-        weight=1 + weights.get(row.id, 0),
-        speaker=row.speaker,
-        tags=tags.get(row.id, ()),
-    )
 
 
 def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -274,10 +268,7 @@ def spoken_languages(session: Session, video: str, last_clip: int) -> list[str]:
     languages = session.scalars(
         select(row.language)
         .where(
-            row.video_id == video,
-            row.clip <= last_clip,
-            row.origin == "speech",
-            row.language != "",
+            row.video_id == video, row.clip <= last_clip, row.origin == "speech", row.language != ""
         )
         .group_by(row.language)
         .order_by(func.count().desc(), row.language)

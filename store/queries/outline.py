@@ -6,16 +6,21 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session
 
+from domain.built import BuiltFrame
 from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text, valid_at
 from store.queries.events import EDGES, clip_spans
+from store.queries.frames import COLUMNS
 from store.tables.schema import (
+    BuildRow,
     EdgeRow,
     EntityRow,
+    FrameRow,
+    KeeperRow,
     NodeRevisionRow,
     NodeRow,
     RelationRow,
@@ -124,8 +129,8 @@ def relations_among(
     session: Session, scope: Scope, entities: Collection[int], limit: int
 ) -> list[GraphRelation]:
     """Return the first relations between these entities, in order of time."""
-    ends = (is_any_of(RelationRow.subject_id, entities), is_any_of(RelationRow.object_id, entities))
-    return _relations(session, scope, limit, *ends)
+    of_subject = is_any_of(RelationRow.subject_id, entities)
+    return _relations(session, scope, limit, of_subject, is_any_of(RelationRow.object_id, entities))
 
 
 def relations_about(
@@ -143,9 +148,9 @@ def entities_standing_for(
 ) -> list[int]:
     """Return the row ids of the entities of a type that are named by these numbers of nodes."""
     row = EntityRow
-    of_builder = (row.video_id == scope.video, row.builder == builder, row.type == kind)
+    of_builder = and_(row.video_id == scope.video, row.builder == builder, row.type == kind)
     named = is_any_text(row.name, map(str, numbers))
-    return list(session.scalars(select(row.id).where(*of_builder, named)))
+    return list(session.scalars(select(row.id).where(of_builder, named)))
 
 
 _IN_TIME: Sequence[Any] = (NodeRevisionRow.start_ms, NodeRow.number)
@@ -153,8 +158,9 @@ _IN_TIME: Sequence[Any] = (NodeRevisionRow.start_ms, NodeRow.number)
 
 def _nodes(scope: Scope, builder: str | None) -> Select[*tuple[Any, ...]]:
     n, r = NodeRow, NodeRevisionRow
-    columns = (n.id, n.builder, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms)
-    query = select(*columns).join(r, r.node_id == n.id)
+    query = select(n.id, n.builder, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms).join(
+        r, r.node_id == n.id
+    )
     query = query.where(n.video_id == scope.video, valid_at(r, scope.last_clip))
     return query if builder is None else query.where(n.builder == builder)
 
@@ -169,9 +175,9 @@ def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[OutlineNode
 def _relations(session: Session, scope: Scope, limit: int, *which: Any) -> list[GraphRelation]:
     row = RelationRow
     query = select(row.id, row.subject_id, row.predicate, row.object_id)
-    holds = (row.video_id == scope.video, valid_at(row, scope.last_clip))
-    query = query.where(*holds, *which).order_by(row.start_ms, row.id).limit(limit)
-    return [GraphRelation(*fields) for fields in session.execute(query)]
+    holds = and_(row.video_id == scope.video, valid_at(row, scope.last_clip))
+    query = query.where(holds, *which).order_by(row.start_ms, row.id).limit(limit)
+    return [GraphRelation._make(fields) for fields in session.execute(query)]
 
 
 # Parts of the event graph for display: some segments in order of time, and their edges.
@@ -247,8 +253,9 @@ def edges_touching(session: Session, segment: int, clip: int) -> list[Edge]:
 
 def _segments(video_id: str, clip: int) -> Select[*tuple[Any, ...]]:
     row = SegmentRevisionRow
-    columns = (SegmentRow.id, SegmentRow.number, row.label, row.summary, row.clips, row.revision)
-    query = select(*columns).join(row, row.segment_id == SegmentRow.id)
+    query = select(
+        SegmentRow.id, SegmentRow.number, row.label, row.summary, row.clips, row.revision
+    ).join(row, row.segment_id == SegmentRow.id)
     return query.where(SegmentRow.video_id == video_id, valid_at(row, clip))
 
 
@@ -280,3 +287,117 @@ def _parts(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> 
 def _edges(session: Session, clip: int, *conditions: ColumnElement[bool]) -> list[Edge]:
     query = EDGES.where(*conditions, valid_at(EdgeRow, clip))
     return [Edge(**edge) for edge in session.execute(query).mappings()]
+
+
+# What strategies built that is about a moment of a video, as of a clip; each by its builder.
+
+
+class RelationAt(NamedTuple):
+    """A relation that holds at the moment; ``total`` counts all such of its builder."""
+
+    builder: str
+    id: int
+    level: str
+    subject: int
+    predicate: str
+    target: int
+    span: TimeSpan
+    total: int
+
+
+class EntityAt(NamedTuple):
+    """An entity by its row id."""
+
+    id: int
+    type: str
+    name: str
+    attributes: dict[str, Any]
+
+
+def builders_of(session: Session, video: str) -> dict[str, tuple[str, ...]]:
+    """Return who built or kept anything of a video, sorted by name, each with who wrote it."""
+    built, kept = BuildRow, KeeperRow
+    begun = and_(built.video_id == video, built.through_clip >= 0)
+    builds = select(built.builder, built.writers).where(begun)
+    keepers = select(kept.builder).where(kept.video_id == video)
+    writers: dict[str, tuple[str, ...]] = dict.fromkeys(session.scalars(keepers), ())
+    writers |= {builder: tuple(names) for builder, names in session.execute(builds)}
+    return dict(sorted(writers.items()))
+
+
+def nodes_at(session: Session, scope: Scope, at_ms: int, most: int) -> list[OutlineNode]:
+    """Return the nodes whose span holds a moment, shortest first, at most so many a builder."""
+    n, r = NodeRow, NodeRevisionRow
+    order = (r.end_ms - r.start_ms, n.level, n.number)
+    place = func.row_number().over(partition_by=n.builder, order_by=order).label("place")
+    columns = (n.id, n.builder, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms, place)
+    holds = and_(r.start_ms <= at_ms, r.end_ms > at_ms, valid_at(r, scope.last_clip))
+    query = select(*columns).join(r, r.node_id == n.id).where(n.video_id == scope.video, holds)
+    ranked = query.subquery()
+    first = select(ranked).where(ranked.c.place <= most).order_by(ranked.c.builder, ranked.c.place)
+    return [
+        OutlineNode._make((*node, TimeSpan.of(start, end)))
+        for *node, start, end, _ in session.execute(first)
+    ]
+
+
+def relations_at(
+    session: Session, scope: Scope, at_ms: int, clip: int, most: int
+) -> list[RelationAt]:
+    """Return the relations that hold at a moment, at most so many a builder.
+
+    Those whose span holds the moment come first, then those stated last before it.
+
+    Args:
+        scope: the video, up to the clip that may be seen.
+        clip: the clip of the moment; what was closed by then does not hold.
+        most: relations of a builder at most.
+    """
+    r = RelationRow
+    stated_then = case((r.end_ms > at_ms, 0), else_=1)
+    order = (stated_then, at_ms - r.end_ms, r.id)
+    place = func.row_number().over(partition_by=r.builder, order_by=order).label("place")
+    total = func.count().over(partition_by=r.builder).label("total")
+    ends = (r.subject_id, r.predicate, r.object_id, r.start_ms, r.end_ms)
+    holds = and_(
+        r.video_id == scope.video,
+        r.from_clip <= scope.last_clip,
+        r.start_ms <= at_ms,
+        or_(r.to_clip.is_(None), r.to_clip > clip),
+    )
+    ranked = select(r.builder, r.id, r.level, *ends, total, place).where(holds).subquery()
+    first = select(ranked).where(ranked.c.place <= most).order_by(ranked.c.builder, ranked.c.place)
+    return [
+        RelationAt(
+            row.builder,
+            row.id,
+            row.level,
+            row.subject_id,
+            row.predicate,
+            row.object_id,
+            TimeSpan.of(row.start_ms, row.end_ms),
+            row.total,
+        )
+        for row in session.execute(first)
+    ]
+
+
+def entities_named(session: Session, ids: Sequence[int]) -> dict[int, EntityAt]:
+    """Return entities by their row ids."""
+    row = EntityRow
+    query = select(row.id, row.type, row.name, row.attributes).where(row.id.in_(sorted(set(ids))))
+    return {found.id: EntityAt._make(found) for found in session.execute(query)}
+
+
+def frames_near(
+    session: Session, scope: Scope, at_ms: int, within_ms: int, most: int
+) -> list[BuiltFrame]:
+    """Return kept frames near a moment, in order of time; the nearest, at most so many a keeper."""
+    row = FrameRow
+    away = func.abs(row.time_ms - at_ms)
+    place = func.row_number().over(partition_by=row.builder, order_by=(away, row.time_ms))
+    near = and_(row.video_id == scope.video, row.clip <= scope.last_clip, away <= within_ms)
+    ranked = select(*COLUMNS, place.label("place")).where(near).subquery()
+    first = select(ranked).where(ranked.c.place <= most)
+    found = session.execute(first.order_by(ranked.c.builder, ranked.c.time_ms))
+    return [BuiltFrame._make(fields) for *fields, _ in found]

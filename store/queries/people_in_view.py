@@ -216,7 +216,7 @@ def nearest_identities(
         "distance": 1 - min_cosine,
     }
     statement = SQL(_NEAR).format(size=Literal(size))
-    return [NearIdentity(*row) for row in driver.execute(statement, parameters, prepare=False)]
+    return [NearIdentity._make(row) for row in driver.execute(statement, parameters, prepare=False)]
 
 
 def models_of_videos(session: Session, videos: Sequence[str]) -> dict[str, dict[str, str]]:

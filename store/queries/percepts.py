@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import and_, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -19,7 +19,6 @@ from domain.media import (
     Utterance,
 )
 from domain.memories import KeyframeDescription
-from domain.streams import Gap
 from store.advisory_locks import lock_until_commit, video_key
 from store.driver import copy_rows
 from store.queries.encoders import require_encoder
@@ -45,14 +44,14 @@ def lock_video(session: Session, video_id: str) -> None:
 
 def clip_state(session: Session, video_id: str, clip: int) -> str | None:
     """Return the state of a clip; None where the video has no such clip."""
-    where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
-    return session.scalar(select(ClipRow.state).where(*where))
+    where = and_(ClipRow.video_id == video_id, ClipRow.clip == clip)
+    return session.scalar(select(ClipRow.state).where(where))
 
 
 def is_unwritten(session: Session, video_id: str, clip: int) -> bool:
     """Check whether a clip is stored with local lines only, since its model failed."""
-    where = (ClipRow.video_id == video_id, ClipRow.clip == clip, ClipRow.unwritten)
-    return session.scalar(select(ClipRow.clip).where(*where)) is not None
+    where = and_(ClipRow.video_id == video_id, ClipRow.clip == clip, ClipRow.unwritten)
+    return session.scalar(select(ClipRow.clip).where(where)) is not None
 
 
 def add_percept(
@@ -74,9 +73,24 @@ def add_percept(
     _insert(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
     _insert(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
-    texts = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _timed_texts(percept)]
+    timed = {
+        "speech": percept.utterances,
+        "caption": percept.captions,
+        "subtitle": percept.subtitles,
+        "chapter": percept.chapters,
+    }
+    texts = [
+        (*place, *_utterance(origin, one, owners, speakers))
+        for origin, several in timed.items()
+        for one in several
+    ]
     copy_rows(session, "utterances", _UTTERANCE, texts)
-    _set_gaps(session, video_id, percept.clip.index, percept.gaps)
+    if percept.gaps:
+        pairs = [
+            [gap.span.start_ms, gap.span.end_ms, gap.reason.name.lower()] for gap in percept.gaps
+        ]
+        of_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == percept.clip.index)
+        session.execute(update(ClipRow).where(of_clip).values(gaps=pairs))
     groups = [*percept.faces, *percept.voices]
     keys = [(g.kind, g.number) for g in groups for _ in g.sightings]
     rows = [where | _sighting(s, owners[g.kind, g.number]) for g in groups for s in g.sightings]
@@ -87,14 +101,6 @@ def add_percept(
     for key, row_id in zip(keys, session.scalars(returning, rows), strict=True):
         ids.setdefault(key, []).append(row_id)
     return ids
-
-
-def _timed_texts(percept: Percept) -> Iterator[tuple[str, Utterance]]:
-    """Yield every timed text with its origin."""
-    yield from (("speech", utterance) for utterance in percept.utterances)
-    yield from (("caption", utterance) for utterance in percept.captions)
-    yield from (("subtitle", utterance) for utterance in percept.subtitles)
-    yield from (("chapter", utterance) for utterance in percept.chapters)
 
 
 def _insert(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
@@ -139,13 +145,6 @@ def _utterance(
     return (origin, span.start_ms, span.end_ms, *values)
 
 
-def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[Gap]) -> None:
-    if gaps:
-        pairs = [[gap.span.start_ms, gap.span.end_ms, gap.reason.name.lower()] for gap in gaps]
-        where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
-        session.execute(update(ClipRow).where(*where).values(gaps=pairs))
-
-
 def _sighting(seen: Sighting, identity_id: int) -> dict[str, Any]:
     box = seen.box
     return {
@@ -169,9 +168,9 @@ def describe_keyframes(
     """Store what keyframes of a clip show, with the vector of each text, shape (D,)."""
     row = KeyframeRow
     for one, vector in zip(descriptions, vectors, strict=True):
-        this_frame = (row.video_id == video_id, row.clip == clip, row.time_ms == one.time_ms)
+        this_frame = and_(row.video_id == video_id, row.clip == clip, row.time_ms == one.time_ms)
         values = {"description": one.text, "description_embedding": list(vector)}
-        session.execute(update(row).where(*this_frame).values(values))
+        session.execute(update(row).where(this_frame).values(values))
 
 
 def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import and_, delete, func, select, text
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState
@@ -41,8 +41,9 @@ def began_at(session: Session, video: str) -> datetime | None:
 def began_times(session: Session, videos: Sequence[str]) -> dict[str, Began]:
     """Return the time of day of each video's time 0."""
     began = func.to_timestamp(StreamRow.began_ms / 1000.0)
-    columns = (func.coalesce(began, VideoRow.created_at), began.is_not(None))
-    query = select(VideoRow.id, *columns).select_from(VideoRow)
+    query = select(
+        VideoRow.id, func.coalesce(began, VideoRow.created_at), began.is_not(None)
+    ).select_from(VideoRow)
     query = query.outerjoin(StreamRow, StreamRow.video_id == VideoRow.id)
     rows = session.execute(query.where(is_any_text(VideoRow.id, videos)))
     return {video: Began(at, live) for video, at, live in rows}
@@ -65,8 +66,8 @@ def put_recap(
 ) -> None:
     """Store a recap, in place of an earlier one of the period; it is known from ``clip`` on."""
     row = NodeRow
-    same = (row.builder == BUILDER, row.level == period.kind, row.number == period.number)
-    session.execute(delete(row).where(row.video_id == video, *same))
+    same = and_(row.builder == BUILDER, row.level == period.kind, row.number == period.number)
+    session.execute(delete(row).where(row.video_id == video, same))
     node = NodeRow(video_id=video, builder=BUILDER, level=period.kind, number=period.number)
     session.add(node)
     session.flush()

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Subquery,
     Table,
     Text,
+    and_,
     cast,
     func,
     or_,
@@ -145,9 +146,9 @@ def _recorded(table: Table, video: str) -> Iterator[ColumnElement[bool]]:
         yield table.c.trajectory_id.is_(None)
     elif table.name == "blobs":
         b, k, f = BlobRow, KeyframeRow, FrameRow
-        of_frame = (k.video_id == video, k.blob == b.sha256)
-        looked_at = select(k.id).where(*of_frame, k.shot == LOOKED_AT).exists()
-        chosen = select(k.id).where(*of_frame, k.shot != LOOKED_AT).exists()
+        of_frame = and_(k.video_id == video, k.blob == b.sha256)
+        looked_at = select(k.id).where(of_frame, k.shot == LOOKED_AT).exists()
+        chosen = select(k.id).where(of_frame, k.shot != LOOKED_AT).exists()
         kept = select(f.id).where(f.video_id == video, f.blob == b.sha256).exists()
         yield or_(~looked_at, chosen, kept)
 

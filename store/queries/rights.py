@@ -167,8 +167,8 @@ def find_link(session: Session, name: str) -> SharedLink:
         NotFound: there is none.
     """
     row = SharedLinkRow
-    valid = row.id == make_storable(name), row.expires_at > func.now()
-    found = session.scalar(select(row).where(*valid))
+    valid = and_(row.id == make_storable(name), row.expires_at > func.now())
+    found = session.scalar(select(row).where(valid))
     if found is None:
         raise NotFound(f"there is no link {name!r}: {_LISTED}")
     return _link(found)

@@ -9,15 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Literal
-from sqlalchemy import (
-    Connection,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-    union_all,
-)
+from sqlalchemy import Connection, and_, bindparam, func, or_, select, union_all
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
@@ -163,9 +155,7 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[K
     row = KeyframeRow
     rows = session.execute(
         select(*KEYFRAME_COLUMNS).where(
-            row.video_id == scope.video,
-            row.id.in_(sorted(ids)),
-            row.clip <= scope.last_clip,
+            row.video_id == scope.video, row.id.in_(sorted(ids)), row.clip <= scope.last_clip
         )
     )
     return [KeyframeOnClip._make(r) for r in rows]
@@ -212,9 +202,7 @@ _SEGMENTS = """
 
 
 def segments_in_view(
-    database: Reader,
-    scopes: Sequence[Scope],
-    vector: NDArray[np.floating],
+    database: Reader, scopes: Sequence[Scope], vector: NDArray[np.floating]
 ) -> SegmentArrays:
     """Return the segments that are valid in the view, with their cosines to a vector.
 
@@ -344,10 +332,10 @@ def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
     """
     parameters = view_parameters(scopes) | {"limit": WIDE + 1}
     row = reading_driver(database).execute(_SIZE, parameters).fetchone()
-    missing, *counts = row or ([], 0, 0, 0, 0)
+    missing, clips, lines, start_ms, end_ms = row or ([], 0, 0, 0, 0)
     if missing:
         raise NotFound(f"no video goes by {missing[0]!r}: `homer videos` lists them")
-    return ViewSize(*counts)
+    return ViewSize(clips, lines, start_ms, end_ms)
 
 
 _COUNT = f"""

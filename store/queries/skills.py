@@ -120,15 +120,8 @@ def trajectories_given(
     return list(rows)
 
 
-class GivenVersion(NamedTuple):
-    """A trajectory whose question was given a skill in this version."""
-
-    trajectory: str
-    version: int
-
-
-def trajectories_by_skill(session: Session) -> dict[str, list[GivenVersion]]:
-    """Return the trajectories given each skill, by its name; in one query for all skills."""
+def trajectories_by_skill(session: Session) -> dict[str, list[tuple[str, int]]]:
+    """Return the trajectories given each skill and its version, by its name; in one query."""
     row = TrajectoryEventRow
     skill_entry = func.jsonb_array_elements(row.payload["skills"]).table_valued(
         "value", name="given"
@@ -141,9 +134,9 @@ def trajectories_by_skill(session: Session) -> dict[str, list[GivenVersion]]:
         .where(row.kind == "skills")
         .order_by(row.trajectory_id)
     )
-    trajectories: dict[str, list[GivenVersion]] = {}
+    trajectories: dict[str, list[tuple[str, int]]] = {}
     for trajectory, skill, skill_version in rows:
-        trajectories.setdefault(str(skill), []).append(GivenVersion(trajectory, int(skill_version)))
+        trajectories.setdefault(str(skill), []).append((trajectory, int(skill_version)))
     return trajectories
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import and_, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -48,8 +48,8 @@ def resume_stream(session: Session, video_id: str) -> tuple[int, int]:
     session.execute(delete(ClipRow).where(of_video, ClipRow.state == ClipState.PENDING))
     query = select(func.max(ClipRow.clip), func.max(ClipRow.end_ms)).where(of_video)
     last, end_ms = session.execute(query).one()
-    later_gaps = (StreamGapRow.video_id == video_id, StreamGapRow.start_ms >= (end_ms or 0))
-    session.execute(delete(StreamGapRow).where(*later_gaps))
+    later_gaps = and_(StreamGapRow.video_id == video_id, StreamGapRow.start_ms >= (end_ms or 0))
+    session.execute(delete(StreamGapRow).where(later_gaps))
     set_progress(session, video_id, duration_ms=end_ms or 0)
     return (0, 0) if last is None else (last + 1, end_ms)
 
@@ -84,19 +84,19 @@ def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
 
 def set_stream_clip(session: Session, video_id: str, stream_clip: StreamClip) -> None:
     """Set how a clip was finally watched: its level, its frames, its lag."""
-    this_clip = (StreamClipRow.video_id == video_id, StreamClipRow.clip == stream_clip.clip)
+    this_clip = and_(StreamClipRow.video_id == video_id, StreamClipRow.clip == stream_clip.clip)
     values = {
         "level": stream_clip.level,
         "sampled": stream_clip.tally.sampled,
         "lag_ms": stream_clip.lag_ms,
     }
-    session.execute(update(StreamClipRow).where(*this_clip).values(values))
+    session.execute(update(StreamClipRow).where(this_clip).values(values))
 
 
 def give_up_clip(session: Session, video_id: str, index: int) -> None:
     """Exclude a failed clip of a stream from retries: its data is gone."""
-    this_clip = (ClipRow.video_id == video_id, ClipRow.clip == index)
-    session.execute(update(ClipRow).where(*this_clip).values(attempts=MAX_ATTEMPTS))
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    session.execute(update(ClipRow).where(this_clip).values(attempts=MAX_ATTEMPTS))
 
 
 def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> list[Gap]:

@@ -126,7 +126,7 @@ def marks_of(session: Session, trajectory: str) -> list[Mark]:
     event = TrajectoryEventRow
     query = select(event.at, event.step, event.clock).where(event.trajectory_id == trajectory)
     query = query.order_by(event.seq)
-    return [Mark(*row) for row in session.execute(query)]
+    return [Mark._make(row) for row in session.execute(query)]
 
 
 def delete_events(session: Session, trajectory: str, first: int) -> None:

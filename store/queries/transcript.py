@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, cast, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, cast, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import Session
 
@@ -33,41 +33,31 @@ class LineAt(NamedTuple):
     span: TimeSpan
 
 
-class ClipWindow(NamedTuple):
-    """Some consecutive clips, and the clips just before and after them; None at either end."""
-
-    first: int
-    last: int
-    before: TimeSpan | None
-    after: TimeSpan | None
-
-
 def clips_around(
     session: Session, scope: Scope, at_ms: int, before: int, count: int
-) -> ClipWindow | None:
+) -> tuple[int, int, TimeSpan | None, TimeSpan | None] | None:
     """Return ``count`` clips, up to ``before`` of them before a moment; None where there are none.
+
+    They are the first and the last, and the spans of the clips just before and after these; None
+    at either end.
 
     A moment in a gap counts as the clip after it, one after the end as the last clip.
     """
     row = ClipRow
-    seen = (row.video_id == scope.video, row.clip <= scope.last_clip)
-    at_moment = select(func.min(row.clip)).where(*seen, row.end_ms > at_ms)
-    last_clip = select(func.max(row.clip)).where(*seen)
+    seen = and_(row.video_id == scope.video, row.clip <= scope.last_clip)
+    at_moment = select(func.min(row.clip)).where(seen, row.end_ms > at_ms)
+    last_clip = select(func.max(row.clip)).where(seen)
     either = func.coalesce(at_moment.scalar_subquery(), last_clip.scalar_subquery())
     clip = session.scalar(select(either))
     if clip is None:
         return None
     first = max(0, clip - before)
-    wide = (row.clip >= first - 1, row.clip <= first + count)
-    query = select(row.clip, row.start_ms, row.end_ms).where(*seen, *wide).order_by(row.clip)
+    wide = and_(row.clip >= first - 1, row.clip <= first + count)
+    query = select(row.clip, row.start_ms, row.end_ms).where(seen, wide).order_by(row.clip)
     spans = {number: TimeSpan.of(start, end) for number, start, end in session.execute(query)}
     inside = [number for number in spans if first <= number < first + count]
-    return ClipWindow(
-        first=inside[0],
-        last=inside[-1],
-        before=spans.get(inside[0] - 1),
-        after=spans.get(inside[-1] + 1),
-    )
+    first, last = inside[0], inside[-1]
+    return first, last, spans.get(first - 1), spans.get(last + 1)
 
 
 def lines_of_clips(
@@ -87,18 +77,11 @@ def lines_named(
     return _read(session, query)
 
 
-class SoughtPerson(NamedTuple):
-    """Somebody whose lines are sought: the name, and the tags by which lines have them."""
-
-    name: str
-    tags: tuple[str, ...]
-
-
 def lines_with_words(
     session: Session,
     scope: Scope,
     words: str,
-    people: Sequence[SoughtPerson],
+    people: Sequence[tuple[str, tuple[str, ...]]],
     sources: Collection[str],
     limit: int,
 ) -> tuple[list[LineAt], int]:
@@ -109,9 +92,14 @@ def lines_with_words(
     """
     row = MemoryRow
     sought: ColumnElement[Any] = func.websearch_to_tsquery(_ENGLISH, words)
-    for one in people:
+    for name, tags in people:
         # An empty query matches nothing, and is nothing beside another.
-        sought = sought.op("&&")(_person(one))
+        either: ColumnElement[Any] = func.phraseto_tsquery(_ENGLISH, name)
+        for tag in tags:
+            either = either.op("||")(
+                func.plainto_tsquery(_ENGLISH, tag.strip("<>").replace("_", ""))
+            )
+        sought = sought.op("&&")(either)
     marked = func.ts_headline(_ENGLISH, row.text, sought, _MARKED)
     found = _counted(session, scope, sources, marked, row.words.op("@@")(sought), limit)
     if found[1] or people or _is_in_tags(words):
@@ -124,14 +112,6 @@ def _is_in_tags(words: str) -> bool:
     """Check whether these words may be a part of a tag such as ``<face_1>``, which nobody reads."""
     core = words.strip().casefold().strip("<>_0123456789")
     return any(core in kind for kind in TAG_KINDS)
-
-
-def _person(one: SoughtPerson) -> ColumnElement[Any]:
-    """Return the query for lines that a person says or is named in."""
-    either: ColumnElement[Any] = func.phraseto_tsquery(_ENGLISH, one.name)
-    for tag in one.tags:
-        either = either.op("||")(func.plainto_tsquery(_ENGLISH, tag.strip("<>").replace("_", "")))
-    return either
 
 
 def _counted(
@@ -150,20 +130,15 @@ def _counted(
 
 def _lines(scope: Scope, sources: Collection[str], text: Any) -> Select[*tuple[Any, ...]]:
     row = MemoryRow
-    columns = (
-        row.id,
-        row.video_id,
-        row.clip,
-        row.source,
-        text,
-        row.speaker,
-        row.start_ms,
-        row.end_ms,
-    )
     holds = or_(row.superseded_at.is_(None), row.superseded_at > scope.last_clip)
-    in_scope = (row.video_id == scope.video, row.clip <= scope.last_clip, holds)
-    shown = (row.kind == str(MemoryKind.EPISODIC), is_any_text(row.source, sources))
-    return select(*columns).where(*in_scope, *shown).order_by(row.start_ms, row.id)
+    shown = and_(row.kind == str(MemoryKind.EPISODIC), is_any_text(row.source, sources))
+    return (
+        select(
+            row.id, row.video_id, row.clip, row.source, text, row.speaker, row.start_ms, row.end_ms
+        )
+        .where(row.video_id == scope.video, row.clip <= scope.last_clip, holds, shown)
+        .order_by(row.start_ms, row.id)
+    )
 
 
 def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[LineAt]:

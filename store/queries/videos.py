@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from typing import NamedTuple
 from unicodedata import normalize
 
-from sqlalchemy import ColumnElement, delete, func, not_, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -25,6 +26,7 @@ from store.tables.schema import (
     MessageRow,
     ModelCallRow,
     QuestionRow,
+    TakenRow,
     TrajectoryRow,
     TrajectoryVideoRow,
     VideoRow,
@@ -108,18 +110,14 @@ def find_video(session: Session, name: str) -> Video:
                 listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
                 raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
             return _video(rows[0])
-    raise NotFound(f"no video goes by {name!r}: {_hint(session, name)}")
-
-
-def _hint(session: Session, name: str) -> str:
-    """Return the titles that hold the name or are spelled like it; else how to list all."""
     titles = list(video_titles(session).values())
     holding = [title for title in titles if name.strip() and name.lower() in title.lower()]
     spelled = {title.lower(): title for title in titles}
     near = [spelled[word] for word in get_close_matches(name.lower(), spelled, NEAR)]
-    if not (found := list(dict.fromkeys([*holding, *near]))[:NEAR]):
-        return "`homer videos` lists them"
-    return marked(f"did you mean {' or '.join(map(repr, found))}?")
+    hint = "`homer videos` lists them"
+    if found := list(dict.fromkeys([*holding, *near]))[:NEAR]:
+        hint = marked(f"did you mean {' or '.join(map(repr, found))}?")
+    raise NotFound(f"no video goes by {name!r}: {hint}")
 
 
 def known_video(session: Session, video_id: str) -> Video | None:
@@ -162,8 +160,7 @@ def set_video_state(session: Session, video_id: str, state: str, error: str | No
 def set_progress(session: Session, video_id: str, **values: object) -> None:
     """Set values of a video's row such as its state, duration or path; write only changes."""
     changes = (getattr(VideoRow, name).is_distinct_from(value) for name, value in values.items())
-    changed_row = (VideoRow.id == video_id, or_(*changes))
-    session.execute(update(VideoRow).where(*changed_row).values(values))
+    session.execute(update(VideoRow).where(VideoRow.id == video_id, or_(*changes)).values(values))
 
 
 def video_state(session: Session, video_id: str) -> VideoState | None:
@@ -171,12 +168,11 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     video = session.get(VideoRow, video_id)
     if video is None:
         return None
-    counts = (
+    query = select(
         func.count(),
         func.count().filter(ClipRow.state.in_(FINISHED_STATES), not_(is_waiting())),
         func.count().filter(is_left()),
-    )
-    query = select(*counts).where(ClipRow.video_id == video_id)
+    ).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
     return VideoState(
         video.state, video.error, clips, done, failed, dict(video.models), video.created_at
@@ -254,8 +250,8 @@ def delete_runs(session: Session, ids: Sequence[str]) -> None:
     delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
     session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
     others = select(TrajectoryRow.question_id)
-    only_theirs = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
-    session.execute(delete(QuestionRow).where(*only_theirs))
+    only_theirs = and_(QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
+    session.execute(delete(QuestionRow).where(only_theirs))
 
 
 def delete_calls(session: Session, condition: ColumnElement[bool]) -> None:
@@ -298,3 +294,38 @@ def named_or_all(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     if names:
         return tuple(dict.fromkeys(find_video(session, name).id for name in names))
     return tuple(video_titles(session))
+
+
+# Items that schedules have processed, by digest.
+
+
+class FailedItem(NamedTuple):
+    """An item that could not be watched, and why."""
+
+    failed_at: datetime
+    error: str
+
+
+def processed_items(session: Session, keys: Collection[str]) -> set[str]:
+    """Return those of ``keys`` that were processed."""
+    return set(session.scalars(select(TakenRow.key).where(TakenRow.key.in_(keys))))
+
+
+def record_processed(session: Session, key: str, error: str | None = None) -> None:
+    """Record that an item was processed; ``error`` says why it could not be watched."""
+    row = insert(TakenRow).values(key=key, told=error)
+    session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": error}))
+
+
+def failed_items(session: Session, limit: int) -> list[FailedItem]:
+    """Return the items that could not be watched, latest first."""
+    row = TakenRow
+    query = (
+        select(row.taken_at, row.told)
+        .where(row.told.is_not(None))
+        .order_by(row.taken_at.desc(), row.key)
+    )
+    return [
+        FailedItem(failed_at, error or "")
+        for failed_at, error in session.execute(query.limit(limit))
+    ]

@@ -73,9 +73,7 @@ class TrajectoryEventRow(Base):
     __table_args__ = (
         # Finds the skills given to any question without scanning its other events.
         Index(
-            "trajectory_events_of_skills",
-            "trajectory_id",
-            postgresql_where=text("kind = 'skills'"),
+            "trajectory_events_of_skills", "trajectory_id", postgresql_where=text("kind = 'skills'")
         ),
     )
     trajectory_id: Mapped[str] = mapped_column(

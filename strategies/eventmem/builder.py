@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from agent.builder import BuildModels, note_rules, note_writer
@@ -11,14 +11,7 @@ from agent.reasoners.port import Unreadable
 from domain.built import RULES, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
-from strategies.event_documents import (
-    BREAK,
-    EVENT,
-    OPEN,
-    LineVectors,
-    clip_at,
-    document_lines,
-)
+from strategies.event_documents import BREAK, EVENT, OPEN, LineVectors, clip_at, document_lines
 from strategies.eventmem.event_memory import is_first
 from strategies.eventmem.long_term import (
     NEXT,
@@ -90,7 +83,22 @@ class LongMemoryBuild:
             return Change()
         self._clips += clips
         seen_ms = clips[-1].span.end_ms
-        spans = list(self._complete(seen_ms, ended=ended))
+        # The events that have ended and are not written; too long ones are written in parts.
+        spans = list[TimeSpan]()
+        start = self._before.end_ms if self._before else 0
+        begins = sorted(
+            frame.time_ms
+            for frame in (frame for clip in self._clips for frame in clip.frames)
+            if is_first(frame)
+        )
+        # The first event goes from the video's start on, whenever its first frame is shown.
+        begins = begins if start else begins[1:]
+        while start < seen_ms:
+            end = min([start + self._settings.document_ms, *(t for t in begins if t > start)])
+            if end > seen_ms and not ended:
+                break
+            spans.append(TimeSpan.of(start, min(end, seen_ms)))
+            start = min(end, seen_ms)
         written = [self._event(span, following, clips) for span, following in pairwise(spans)]
         if ended and spans:
             written.append(self._event(spans[-1], None, clips))
@@ -103,26 +111,6 @@ class LongMemoryBuild:
         self._clips = [clip for clip in self._clips if clip.span.end_ms > keep_ms]
         self._vectors.keep(written[-1].text.split(BREAK))
         return Change(nodes=written)
-
-    def _complete(self, seen_ms: int, *, ended: bool) -> Iterator[TimeSpan]:
-        """Yield the spans of the events that have ended and are not written.
-
-        One that is longer than a document may be is written in parts.
-        """
-        start = self._before.end_ms if self._before else 0
-        begins = sorted(
-            frame.time_ms
-            for frame in (frame for clip in self._clips for frame in clip.frames)
-            if is_first(frame)
-        )
-        # The first event goes from the video's start on, whenever its first frame is shown.
-        begins = begins if start else begins[1:]
-        while start < seen_ms:
-            end = min([start + self._settings.document_ms, *(t for t in begins if t > start)])
-            if end > seen_ms and not ended:
-                return
-            yield TimeSpan.of(start, min(end, seen_ms))
-            start = min(end, seen_ms)
 
     def _lines(self, span: TimeSpan) -> list[str]:
         return document_lines(self._clips, span)
@@ -138,27 +126,20 @@ class LongMemoryBuild:
         before, self._before = self._before, span
         end_ms = following.end_ms if following else span.end_ms
         clip = clip_at(clips, end_ms)
-        lines, logs = self._written(before, span, following)
-        return self._node(EVENT, number, span, clip, lines, logs)
-
-    def _written(
-        self, before: TimeSpan | None, span: TimeSpan, following: TimeSpan | None
-    ) -> tuple[list[str], list[str]]:
-        """Return the caption's lines, and the change logs; by rules without a model or a reply."""
+        # The caption's lines, and the change logs: by rules without a model or a reply.
         lines, now = self._lines(span), self._present(span)
         logs = [since_log(self._present(before), now)] if before else []
         logs += [next_log(now, self._present(following))] if following else []
-        if self._writer is None or not lines:
-            return lines, logs if lines else []
-        around = [self._lines(one) if one else [] for one in (before, following)]
-        try:
-            reply = self._writer.event(span, lines, *around)
-        except Unreadable:
-            note_rules(_LOG, "the caption of %s is by rules: no reply could be read", span)
-            return lines, logs
-        said = [SINCE + reply.change] if before else []
-        said += [NEXT + reply.onward] if following else []
-        return [reply.text], [" ".join(one.split()) for one in said]
+        if self._writer is not None and lines:
+            earlier, later = (self._lines(one) if one else [] for one in (before, following))
+            try:
+                reply = self._writer.event(span, lines, earlier, later)
+                said = [SINCE + reply.change] if before else []
+                said += [NEXT + reply.onward] if following else []
+                lines, logs = [reply.text], [" ".join(one.split()) for one in said]
+            except Unreadable:
+                note_rules(_LOG, "the caption of %s is by rules: no reply could be read", span)
+        return self._node(EVENT, number, span, clip, lines, logs if lines else [])
 
     def _node(
         self,

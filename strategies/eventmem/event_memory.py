@@ -130,19 +130,6 @@ def is_first(frame: BuiltFrame) -> bool:
     return frame.reason == FrameUse.FIRST or recorded(frame.reason) is not None
 
 
-def all_records(frames: Iterable[BuiltFrame], present: Iterable[EventRecord]) -> list[EventRecord]:
-    """Return the records of events in order: of those that left, and of those still in memory."""
-    known = {one.start_ms: one for one in _of_frames(frames)}
-    known |= {one.start_ms: one for one in present}
-    return [known[start] for start in sorted(known)]
-
-
-def _of_frames(frames: Iterable[BuiltFrame]) -> Iterator[EventRecord]:
-    for frame in frames:
-        if (record := recorded(frame.reason)) is not None:
-            yield record
-
-
 # Keeps the frames of the short-term memory and the first of every event, while watching.
 
 LONG_TERM = 1
@@ -184,8 +171,15 @@ class EventKeeping:
         for time, image in frames:
             self._memory.add(time, image)
         change = self._memory.end_clip()
+        kept = list[FrameToKeep]()
+        left = _left(change)
+        for at, use in change.added.items():
+            if at in left:
+                kept.append(FrameToKeep(at, left[at], LONG_TERM, *self._size))
+            else:
+                kept.append(FrameToKeep(at, use))
         return KeptFrames(
-            frames=list(self._added(change)),
+            frames=kept,
             state=self._memory.state.model_dump(mode="json"),
             dropped=change.dropped,
             changed=[
@@ -198,14 +192,6 @@ class EventKeeping:
     @property
     def _size(self) -> tuple[int, int]:
         return self._settings.long_term_side, self._settings.long_term_quality
-
-    def _added(self, change: EventMemoryChange) -> Iterator[FrameToKeep]:
-        left = _left(change)
-        for time, use in change.added.items():
-            if time in left:
-                yield FrameToKeep(time, left[time], LONG_TERM, *self._size)
-            else:
-                yield FrameToKeep(time, use)
 
 
 def _left(change: EventMemoryChange) -> dict[int, str]:
@@ -223,33 +209,27 @@ def held_events(carried: State) -> list[HeldEvent]:
 
 
 @dataclass(frozen=True)
-class NumberedFrame:
-    """A frame of the short-term memory by its number; ``frame`` is None if it is kept no longer."""
-
-    number: int
-    time_ms: int
-    frame: KeptFrame | None
-
-
-@dataclass(frozen=True)
 class ShortTerm:
-    """The short-term memory of a video at a moment: its frames in order of time, from 0."""
+    """The short-term memory of a video at a moment: its frames in order of time, from 0.
+
+    ``frames``: their times in ms; with None those that are kept no longer.
+    """
 
     scope: Scope
     events: tuple[EventFrames, ...]
-    frames: tuple[NumberedFrame, ...]
+    frames: tuple[tuple[int, KeptFrame | None], ...]
 
     @property
     def kept(self) -> list[tuple[int, KeptFrame]]:
         """Return the frames that are still there, with their numbers."""
-        return [(one.number, one.frame) for one in self.frames if one.frame is not None]
+        return [(n, frame) for n, (_, frame) in enumerate(self.frames) if frame is not None]
 
     @property
     def span(self) -> TimeSpan | None:
         """Return from when to when its events are; None without any."""
         if not self.events:
             return None
-        return TimeSpan.of(self.events[0].record.start_ms, self.frames[-1].time_ms + 1)
+        return TimeSpan.of(self.events[0].record.start_ms, self.frames[-1][0] + 1)
 
 
 class Recall:
@@ -281,11 +261,12 @@ class Recall:
         end_ms = clips[0].span.end_ms - 1 if clips and scope.last_clip >= 0 else -1
         moment = end_ms if as_of_ms is None else min(end_ms, as_of_ms)
         state = EventMemoryState.model_validate(carried.state if carried else {})
-        records = all_records(
-            (one.frame for one in frames), (event.record for event in state.events)
-        )
-        events = memory_at(records, moment, self._settings, scope.video)
+        # The records of events: of those that left, and of those still in memory.
+        left = (one for of in frames if (one := recorded(of.frame.reason)) is not None)
+        records = {one.start_ms: one for one in left}
+        records |= {event.record.start_ms: event.record for event in state.events}
+        in_order = [records[start] for start in sorted(records)]
+        events = memory_at(in_order, moment, self._settings, scope.video)
         times = sorted(time for event in events for time in event.frames)
         stored = {one.frame.time_ms: one for one in frames}
-        numbered = tuple(NumberedFrame(n, time, stored.get(time)) for n, time in enumerate(times))
-        return ShortTerm(scope, events, numbered)
+        return ShortTerm(scope, events, tuple((time, stored.get(time)) for time in times))

@@ -13,7 +13,7 @@ from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
 from agent.reasoners.reply_schemas import with_schema
 from domain.built import WatchedClip
-from domain.memories import Memory, MemorySource
+from domain.memories import MemorySource
 from domain.people import TAG
 from domain.time import TimeSpan, format_clock
 from models.messages import assistant, system, user
@@ -51,25 +51,24 @@ def presence(clips: Iterable[WatchedClip], span: TimeSpan) -> Presence:
         if span.start_ms <= line.span.start_ms < span.end_ms
     ]
     lines.sort(key=lambda line: (line.span.start_ms, line.id))
-    people = dict.fromkeys(who for line in lines for who in _people(line))
-    things = dict.fromkeys(
-        thing
+    people = dict.fromkeys(
+        who
         for line in lines
+        for who in [
+            *([line.speaker] if line.speaker else []),
+            *line.tags,
+            *(match[0] for match in TAG.finditer(line.text)),
+        ]
+    )
+    things = dict.fromkeys(
+        _COUNT.sub("", one)
+        for line in lines
+        # Such as "Seen: 2 people, a cup.".
         if line.source is MemorySource.OBJECTS
-        for thing in _things(line.text)
+        for one in line.text.partition(":")[2].strip(" .").split(", ")
+        if one
     )
     return Presence(tuple(people), tuple(things))
-
-
-def _things(text: str) -> list[str]:
-    """Return the things of a line such as "Seen: 2 people, a cup."."""
-    counted = text.partition(":")[2].strip(" .").split(", ")
-    return [_COUNT.sub("", one) for one in counted if one]
-
-
-def _people(line: Memory) -> list[str]:
-    tags = [match[0] for match in TAG.finditer(line.text)]
-    return [*([line.speaker] if line.speaker else []), *line.tags, *tags]
 
 
 def since_log(before: Presence, now: Presence) -> str:

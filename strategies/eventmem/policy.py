@@ -155,7 +155,10 @@ class ReactPolicy:
         offered = [*tools, "answer"]
         actions = "\n".join(prompt(f"react_{tool}") for tool in offered)
         rules = prompt("react_system", actions=actions, rounds=rounds)
-        slots = {"question": question_block(decision.question), "history": _history(decision)}
+        slots = {
+            "question": question_block(decision.question),
+            "history": "\n".join(_turn(one.found) for one in decision.searches) or "(nothing yet)",
+        }
         turn = {"round": decision.round, "rounds": rounds}
         page = prompt("conclude", **slots) if last else prompt("react", **slots, **turn)
         if decision.complaint:
@@ -172,10 +175,6 @@ class ReactPolicy:
             labels=loaded.labels,
             last=last,
         )
-
-
-def _history(decision: DecisionContext) -> str:
-    return "\n".join(_turn(one.found) for one in decision.searches) or "(nothing yet)"
 
 
 def _turn(made: EvidenceRetrieved) -> str:

@@ -134,7 +134,7 @@ class _GrowingEvent:
 
     def __init__(self, event: EventFrames) -> None:
         self.number, self.seen = event.record.number, event.seen
-        self.runs = [Run(*run) for run in event.record.runs]
+        self.runs = [Run._make(run) for run in event.record.runs]
         self.frames = list(event.frames)
 
     @classmethod
@@ -179,26 +179,20 @@ def memory_at(
     for record in reversed(records):
         if record.start_ms > time_ms:
             continue
-        event = _event_at(record, time_ms, settings, video)
+        # The frames of the event again, up to this time.
+        times = record.times(settings.every_ms, time_ms)
+        growing = _GrowingEvent.first(record.number)
+        for time in times:
+            growing.record(time, settings.every_ms)
+            place = place_of(video, record.number, growing.seen, settings.frames)
+            if place is not None:
+                growing.put(time, place)
+        event = growing.frozen()
         room -= len(event.frames)
         if room < 0:
             break
         found.insert(0, event)
     return tuple(found)
-
-
-def _event_at(
-    record: EventRecord, time_ms: int, settings: EventMemorySettings, video: str
-) -> EventFrames:
-    """Add the frames of one event again, up to a time."""
-    times = record.times(settings.every_ms, time_ms)
-    event = _GrowingEvent.first(record.number)
-    for time in times:
-        event.record(time, settings.every_ms)
-        place = place_of(video, record.number, event.seen, settings.frames)
-        if place is not None:
-            event.put(time, place)
-    return event.frozen()
 
 
 # Events by grey histograms: a frame unlike the present event's mean begins the next one.
@@ -231,26 +225,18 @@ class Segmentation:
 
     def begins_event(self, image: Image) -> bool:
         """Add the next frame, H x W x 3 BGR; return whether it begins an event."""
-        shares = grey_histogram(image)
-        if begins := self._is_other(shares):
+        # The shares of grey values: shape (BINS,), sum 1.
+        grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+        counts = cv2.calcHist([grey], [0], None, [BINS], [0, 256]).ravel().astype(np.float64)
+        shares = np.asarray(counts / grey.size, np.float64)
+        if begins := not self._frames or (
+            self._frames > self._settings.least_frames
+            and correlation(shares, self._sum / self._frames) < self._settings.same_event
+        ):
             self._frames, self._sum = 0, np.zeros(BINS)
         self._frames += 1
         self._sum += shares
         return begins
-
-    def _is_other(self, shares: NDArray[np.float64]) -> bool:
-        if not self._frames:
-            return True
-        if self._frames <= self._settings.least_frames:
-            return False
-        return correlation(shares, self._sum / self._frames) < self._settings.same_event
-
-
-def grey_histogram(image: Image) -> NDArray[np.float64]:
-    """Return the shares of grey values in an H x W x 3 BGR image: shape (BINS,), sum 1."""
-    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-    counts = cv2.calcHist([grey], [0], None, [BINS], [0, 256]).ravel().astype(np.float64)
-    return np.asarray(counts / grey.size, np.float64)
 
 
 def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:

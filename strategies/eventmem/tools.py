@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from agent.strategy import ToolUse
@@ -14,12 +13,12 @@ from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.options import TEMPERATURE
+from retrieval.query_context import TEMPERATURE
 from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
 from strategies.asked import quotation, weigh_documents
 from strategies.event_documents import EVENT, OPEN, DocumentIndexes, EventDocuments, FoundDocument
-from strategies.eventmem.event_memory import Recall, ShortTerm
+from strategies.eventmem.event_memory import Recall
 from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, counted
 
@@ -62,14 +61,29 @@ class ShortTermTool:
         documents: list[EventDocuments] = []
         memories = self._recall.each(view)
         for memory in memories:
-            every = self._indexes.documents(memory.scope)
+            every, recent = self._indexes.documents(memory.scope), memory.span
             documents.append(every)
-            searched.append(_described(memory))
-            scores = _scores(self._indexes, every, query)
+            count, gone = len(memory.frames), len(memory.frames) - len(memory.kept)
+            if not count:
+                described = "the short-term memory has no frames: none were kept while watching"
+            else:
+                since = format_clock(memory.frames[0][0])
+                described = (
+                    f"the short-term memory: {count} frames of {len(memory.events)} events since "
+                    f"{since}"
+                ) + (f", {gone} of which are not kept any more" if gone else "")
+            searched.append(described)
+            if not query:
+                scores = [SHOWN for _ in every]
+            else:
+                (vector,) = embed_queries(self._indexes.text, [query])
+                scores = [float(score) for score in every.scores(query, vector)]
             found += [
                 FoundDocument(memory.scope, one, score)
                 for one, score in zip(every, scores, strict=True)
-                if one.ref not in use.seen and _is_recent(memory, one.level, one.span)
+                if one.ref not in use.seen
+                # What came since, or is of the time of the short-term memory.
+                and (one.level == OPEN or (recent is not None and one.span.overlap_ms(recent) > 0))
             ]
         numbered = [one for memory in memories for one in memory.kept]
         images = self._frames.show(
@@ -87,7 +101,7 @@ class ShortTermTool:
             use,
             searched="; ".join(searched),
             weighed=weigh_documents(
-                self._indexes.text, chain(*documents), query, arguments.options, view, found
+                self._indexes.text, documents, query, arguments.options, view, found
             ),
         ).model_copy(
             update={
@@ -112,8 +126,8 @@ class SearchMemory:
         query = make_storable(arguments.query)
         found: dict[str, FoundDocument] = {}
         documents = [
-            self._events(scope_documents)
-            for scope_documents in [self._indexes.documents(scope) for scope in view.scopes]
+            self._indexes.documents(scope).those(lambda one: one.level == EVENT)
+            for scope in view.scopes
         ]
         for scope, every in zip(view.scopes, documents, strict=True):
             within, threshold, most = self._wanted(every, arguments)
@@ -127,25 +141,25 @@ class SearchMemory:
         fresh = [one for one in found.values() if one.document.ref not in use.seen]
         fresh.sort(key=lambda one: -one.score)
         best = fresh[: LISTED + len(arguments.options)]
+        if arguments.start_s is None or arguments.end_s is None:
+            said = f"the {self._settings.found} events of the long-term memory that match best"
+        else:
+            said = f"the events from {arguments.start_s:g} s to {arguments.end_s:g} s"
         made = _retrieval(
             "search_memory",
             query,
             best,
             [],
             use,
-            searched=_asked_for(arguments, self._settings),
+            searched=said,
             weighed=weigh_documents(
-                self._indexes.text, chain(*documents), query, arguments.options, view, best
+                self._indexes.text, documents, query, arguments.options, view, best
             ),
         )
         # What was at a named time answers what was then, whatever its words are.
         far = made.nothing_close if arguments.start_s is None else not best
         quotes = () if arguments.options else quotation(self._indexes, query, best)
         return made.model_copy(update={"nothing_close": far, "quotes": quotes})
-
-    @staticmethod
-    def _events(documents: EventDocuments) -> EventDocuments:
-        return documents.those(lambda one: one.level == EVENT)
 
     def _wanted(
         self, documents: EventDocuments, arguments: SearchMemoryArguments
@@ -174,7 +188,14 @@ class _FrameTool:
             NotFound: there are none; the message says what there is.
         """
         if arguments.frame_index is not None:
-            return self._by_number(view, arguments.frame_index)
+            memories, number = self._recall.each(view), arguments.frame_index
+            known = [kept for memory in memories for n, kept in memory.kept if n == number]
+            if not known:
+                counts = ", ".join(str(len(memory.frames)) for memory in memories)
+                raise NotFound(
+                    f"the short-term memory has {counts} frames: frame {number} is not kept"
+                )
+            return known
         if arguments.ref is not None and (frame := self._frames.named(view, arguments.ref)):
             return [frame]
         for scope in view.scopes:
@@ -186,14 +207,6 @@ class _FrameTool:
                         return found[:MOST_FRAMES]
         name = arguments.ref or f"event {arguments.event_id}"
         raise NotFound(f"no frame that is kept in these videos belongs to {name}")
-
-    def _by_number(self, view: MemoryView, number: int) -> list[KeptFrame]:
-        memories = self._recall.each(view)
-        known = [kept for memory in memories for n, kept in memory.kept if n == number]
-        if not known:
-            counts = ", ".join(str(len(memory.frames)) for memory in memories)
-            raise NotFound(f"the short-term memory has {counts} frames: frame {number} is not kept")
-        return known
 
     def _shown(
         self, name: str, query: str, frames: Sequence[KeptFrame], seen: dict[str, str], said: str
@@ -242,11 +255,7 @@ class DetectObjects(_FrameTool):
     """
 
     def __init__(
-        self,
-        indexes: DocumentIndexes,
-        frames: FrameReader,
-        recall: Recall,
-        toolbox: Toolbox,
+        self, indexes: DocumentIndexes, frames: FrameReader, recall: Recall, toolbox: Toolbox
     ) -> None:
         super().__init__(indexes, frames, recall)
         self._toolbox = toolbox
@@ -279,38 +288,6 @@ class DetectObjects(_FrameTool):
         return self._shown(
             "detect_objects", query, frames, seen, "; ".join(p for p in (looked, said) if p)
         )
-
-
-def _scores(indexes: DocumentIndexes, documents: EventDocuments, query: str) -> list[float]:
-    if not query:
-        return [SHOWN for _ in documents]
-    (vector,) = embed_queries(indexes.text, [query])
-    return [float(score) for score in documents.scores(query, vector)]
-
-
-def _is_recent(memory: ShortTerm, level: str, span: TimeSpan) -> bool:
-    """Check whether a document is of the time of the short-term memory, or of what came since."""
-    if level == OPEN:
-        return True
-    recent = memory.span
-    return recent is not None and span.overlap_ms(recent) > 0
-
-
-def _described(memory: ShortTerm) -> str:
-    count, gone = len(memory.frames), len(memory.frames) - len(memory.kept)
-    if not count:
-        return "the short-term memory has no frames: none were kept while watching"
-    since = format_clock(memory.frames[0].time_ms)
-    left = f", {gone} of which are not kept any more" if gone else ""
-    return (
-        f"the short-term memory: {count} frames of {len(memory.events)} events since {since}" + left
-    )
-
-
-def _asked_for(arguments: SearchMemoryArguments, settings: EventMemorySettings) -> str:
-    if arguments.start_s is None or arguments.end_s is None:
-        return f"the {settings.found} events of the long-term memory that match best"
-    return f"the events from {arguments.start_s:g} s to {arguments.end_s:g} s"
 
 
 def _retrieval(

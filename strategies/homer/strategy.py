@@ -123,8 +123,8 @@ class EventGraphBuilder:
         Raises:
             ModelError: no patch could be written.
         """
-        tools = (parts.writers.event, parts.models, parts.settings.memory)
-        return apply_next_patch(parts.store, video_id, *tools, ended, since)
+        writer, models, settings = parts.writers.event, parts.models, parts.settings.memory
+        return apply_next_patch(parts.store, video_id, writer, models, settings, ended, since)
 
     def built_through(self, session: Session, video_id: str, /) -> int:
         """Return the last clip of the last patch; -1 for none."""

@@ -21,7 +21,7 @@ from domain.built import (
     entity_text,
 )
 from domain.media import Video
-from domain.memories import Memory, MemoryKind
+from domain.memories import MemoryKind
 from domain.people import TAG
 from domain.time import TimeSpan
 from memory.writers.port import WindowLine
@@ -56,11 +56,7 @@ class HierarchyBuilder:
         self.look_back_ms = 2 * self._settings.window_ms + MINUTE
 
     def begin(
-        self,
-        video: Video,
-        built: BuiltMemory,
-        earlier: Sequence[WatchedClip],
-        models: BuildModels,
+        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
     ) -> HierarchyBuild:
         """Begin or resume the build of a video."""
         return HierarchyBuild(self._settings, video, built, earlier, models)
@@ -123,18 +119,19 @@ class HierarchyBuild:
         if not span.length_ms:
             return []
         lines = tuple(self._window.lines(span))
-        window = Window(span, lines, tuple(self._embedded(lines)), ended)
-        made = [self._made(episode, clip) for episode in self._writer.episodes(window)]
-        self._window.begin_at(made[-1].span.end_ms)
-        return made
-
-    def _embedded(self, lines: Sequence[Memory]) -> Iterator[WindowLine]:
+        embedded = list[WindowLine]()
         episodic = [line for line in lines if line.kind is MemoryKind.EPISODIC]
         vectors = self._embed([line.text for line in episodic]) if episodic else ()
         for line, vector in zip(episodic, vectors, strict=True):
-            yield WindowLine(
-                line.clip, line.span, line.text, line.source, vector, line.speaker, line.tags
+            embedded.append(
+                WindowLine(
+                    line.clip, line.span, line.text, line.source, vector, line.speaker, line.tags
+                )
             )
+        window = Window(span, lines, tuple(embedded), ended)
+        made = [self._made(episode, clip) for episode in self._writer.episodes(window)]
+        self._window.begin_at(made[-1].span.end_ms)
+        return made
 
     def _made(self, episode: Episode, clip: int) -> _Made:
         """Return a macro event with the sound part of its graph."""
@@ -145,7 +142,7 @@ class HierarchyBuild:
         )
         graph = self._writer.graph(episode, self._numbers, self._types, people)
         graph, dropped = sound_part(graph, episode.span)
-        for what in dropped.what:
+        for what in dropped:
             _LOG.warning("dropped from the graph of %s: %s", episode.span, what)
         graph.edges += mentions(graph, episode.span, clip)
         return _Made(number, episode, graph, clip)
@@ -161,9 +158,13 @@ class HierarchyBuild:
             relations=[one for made in new for one in made.relations()],
         )
         above = self._hierarchy.grown(macros, clip, self._embed)
+        # Vertices of macro and super events that edges join for the first time.
+        ends = dict.fromkeys(end for edge in above.relations for end in (edge.subject, edge.object))
+        vertices = [EntityDraft(key, clip) for key in ends if key not in self._known]
+        self._known |= ends.keys()
         return Change(
             nodes=[*rows.nodes, *above.nodes],
-            entities=[*rows.entities, *self._vertices(above, clip)],
+            entities=[*rows.entities, *vertices],
             relations=[*rows.relations, *above.relations],
             closed=above.closed,
             closed_nodes=above.closed_nodes,
@@ -182,14 +183,6 @@ class HierarchyBuild:
                 self._known.add(key)
                 yield EntityDraft(key, made.clip)
 
-    def _vertices(self, change: Change, clip: int) -> Iterator[EntityDraft]:
-        """Yield vertices of macro and super events that edges join for the first time."""
-        ends = [end for edge in change.relations for end in (edge.subject, edge.object)]
-        for key in dict.fromkeys(ends):
-            if key not in self._known:
-                self._known.add(key)
-                yield EntityDraft(key, clip)
-
 
 class _Made:
     """A macro event that was made after ``clip``, with its graph."""
@@ -207,18 +200,13 @@ class _Made:
         """Yield all that is embedded of it."""
         yield self.text
         yield from (node.text for node in self.graph.nodes)
-        yield from (entity_text(*item) for item in self.graph.entities.items())
+        yield from (entity_text(key, known) for key, known in self.graph.entities.items())
 
     def macro(self, vectors: dict[str, Vector]) -> Macro:
         """Return it without its graph."""
         episode = self.episode
         return Macro(
-            self.number,
-            episode.label,
-            episode.summary,
-            self.span,
-            self.clip,
-            vectors[self.text],
+            self.number, episode.label, episode.summary, self.span, self.clip, vectors[self.text]
         )
 
     def nodes(self, vectors: dict[str, Vector]) -> Iterator[NodeDraft]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -59,58 +59,43 @@ RelationKey = tuple[str, EntityKey, str, EntityKey]
 
 def merged(parts: Iterable[Change]) -> Change:
     """Return the change that the changes of clips make together; they are in order of time."""
-    step = _Step()
+    nodes, entities, relations = list[NodeDraft](), list[EntityDraft](), list[RelationDraft]()
+    closed, closed_nodes = list[ClosedRelation](), list[ClosedNode]()
+    # Where those stand that are open, by what names them.
+    open_nodes: dict[tuple[str, int], int] = {}
+    open_relations: dict[RelationKey, list[int]] = {}
+
+    def close_node(level: str, number: int, clip: int) -> bool:
+        """Close a node of this step that is open, and check whether there is one."""
+        place = open_nodes.pop((level, number), None)
+        if place is not None:
+            nodes[place] = replace(nodes[place], to_clip=clip)
+        return place is not None
+
     for part in parts:
-        step.add(part)
-    return Change(
-        nodes=step.nodes,
-        entities=step.entities,
-        relations=step.relations,
-        closed=step.closed,
-        closed_nodes=step.closed_nodes,
-    )
+        for gone in part.closed_nodes:
+            if not close_node(gone.level, gone.number, gone.clip):
+                closed_nodes.append(gone)
+        for node in part.nodes:
+            close_node(node.level, node.number, node.clip)
+            open_nodes[node.level, node.number] = len(nodes)
+            nodes.append(node)
+        entities += part.entities
+        for ended in part.closed:
+            places = open_relations.pop(relation_key(ended), [])
+            for place in places:
+                relations[place] = replace(relations[place], to_clip=ended.clip)
+            if not places:
+                closed.append(ended)
+        for relation in part.relations:
+            open_relations.setdefault(relation_key(relation), []).append(len(relations))
+            relations.append(relation)
+    return Change(nodes, entities, relations, closed, closed_nodes)
 
 
 def relation_key(one: RelationDraft | ClosedRelation) -> RelationKey:
     """Return what names a relation that holds."""
     return one.level, one.subject, one.predicate, one.object
-
-
-@dataclass
-class _Step:
-    nodes: list[NodeDraft] = field(default_factory=list)
-    entities: list[EntityDraft] = field(default_factory=list)
-    relations: list[RelationDraft] = field(default_factory=list)
-    closed: list[ClosedRelation] = field(default_factory=list)
-    closed_nodes: list[ClosedNode] = field(default_factory=list)
-    _open_nodes: dict[tuple[str, int], int] = field(default_factory=dict)
-    _open_relations: dict[RelationKey, list[int]] = field(default_factory=dict)
-
-    def add(self, part: Change) -> None:
-        for gone in part.closed_nodes:
-            if not self._close_node(gone.level, gone.number, gone.clip):
-                self.closed_nodes.append(gone)
-        for node in part.nodes:
-            self._close_node(node.level, node.number, node.clip)
-            self._open_nodes[node.level, node.number] = len(self.nodes)
-            self.nodes.append(node)
-        self.entities += part.entities
-        for ended in part.closed:
-            places = self._open_relations.pop(relation_key(ended), [])
-            for place in places:
-                self.relations[place] = replace(self.relations[place], to_clip=ended.clip)
-            if not places:
-                self.closed.append(ended)
-        for relation in part.relations:
-            self._open_relations.setdefault(relation_key(relation), []).append(len(self.relations))
-            self.relations.append(relation)
-
-    def _close_node(self, level: str, number: int, clip: int) -> bool:
-        """Close a node of this step that is open, and check whether there is one."""
-        place = self._open_nodes.pop((level, number), None)
-        if place is not None:
-            self.nodes[place] = replace(self.nodes[place], to_clip=clip)
-        return place is not None
 
 
 # The super events and the root above the macro events of a video, as macro events come in.
@@ -173,7 +158,19 @@ class Hierarchy:
         self._macros |= {macro.number: macro for macro in macros}
         before = {one.run[0]: one for one in self._supers}
         # Drop edges to super events that are no more.
-        supers = self._limited(self._touched(macros), macros[-1])
+        supers = self._touched(macros)
+        last = macros[-1]
+        most = run_sizes(self._settings, len(self._macros), last.span.end_ms)[1]
+        vectors = {number: macro.vector for number, macro in self._macros.items()}
+        while last.span.end_ms >= self._settings.long_video_ms:
+            if len(supers) <= self._settings.long_supers[1]:
+                break
+            at = closest_pair([one.run for one in supers[:-TOUCHED]], vectors, most)
+            if at is None:
+                break
+            run = supers[at].run + supers[at + 1].run
+            joined = self._writer.joined(supers[at : at + 2], [self._macros[n] for n in run])
+            supers[at : at + 2] = [joined]
         numbers = {one.run[0] for one in supers}
         self._supers = [
             replace(one, outer={key: why for key, why in one.outer.items() if key[2] in numbers})
@@ -181,7 +178,18 @@ class Hierarchy:
         ]
         changed = [one for one in self._supers if one != before.get(one.run[0])]
         gone = before.keys() - {one.run[0] for one in self._supers}
-        nodes = [self._node(one, clip) for one in changed]
+        nodes = [
+            NodeDraft(
+                SUPER,
+                one.run[0],
+                super_text(one),
+                self._span(one),
+                clip,
+                label=one.label,
+                children=one.run,
+            )
+            for one in changed
+        ]
         seen_ms = macros[-1].span.end_ms
         span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
         root = self._writer.root(self._title, self._supers)
@@ -190,8 +198,12 @@ class Hierarchy:
         stated = list(self._stated(clip))
         spans = {relation_key(relation): relation.span for relation in stated}
         held, self._edges = self._edges, spans
+        texts = [f"{node.label}: {node.text.splitlines()[0]}" for node in nodes]
+        embedded = halved(embed, texts)
         return Change(
-            nodes=_embedded(nodes, embed),
+            nodes=[
+                replace(node, vector=vector) for node, vector in zip(nodes, embedded, strict=True)
+            ],
             relations=[one for one in stated if held.get(relation_key(one)) != one.span],
             closed=[
                 ClosedRelation(*key, clip) for key, span in held.items() if spans.get(key) != span
@@ -213,26 +225,6 @@ class Hierarchy:
             sizes=sizes,
         )
         return [*kept, *self._writer.supers(window)]
-
-    def _limited(self, supers: list[SuperEvent], last: Macro) -> list[SuperEvent]:
-        """Join the two most alike while a long video has too many super events."""
-        most = run_sizes(self._settings, len(self._macros), last.span.end_ms)[1]
-        vectors = {number: macro.vector for number, macro in self._macros.items()}
-        while last.span.end_ms >= self._settings.long_video_ms:
-            if len(supers) <= self._settings.long_supers[1]:
-                break
-            at = closest_pair([one.run for one in supers[:-TOUCHED]], vectors, most)
-            if at is None:
-                break
-            run = supers[at].run + supers[at + 1].run
-            joined = self._writer.joined(supers[at : at + 2], [self._macros[n] for n in run])
-            supers[at : at + 2] = [joined]
-        return supers
-
-    def _node(self, one: SuperEvent, clip: int) -> NodeDraft:
-        span = self._span(one)
-        text = super_text(one)
-        return NodeDraft(SUPER, one.run[0], text, span, clip, label=one.label, children=one.run)
 
     def _span(self, one: SuperEvent) -> TimeSpan:
         return self._macros[one.run[0]].span.union(self._macros[one.run[-1]].span)
@@ -270,12 +262,6 @@ def _edge(
         evidence=(clip,),
         node=(SUPER, by.run[0]),
     )
-
-
-def _embedded(nodes: Sequence[NodeDraft], embed: Embed) -> list[NodeDraft]:
-    texts = [f"{node.label}: {node.text.splitlines()[0]}" for node in nodes]
-    vectors = halved(embed, texts)
-    return [replace(node, vector=vector) for node, vector in zip(nodes, vectors, strict=True)]
 
 
 def _stored_macro(node: StoredNode) -> Macro:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +81,6 @@ class VertexEdge:
         return self.object if self.subject == ref else self.subject
 
 
-class _Stated(NamedTuple):
-    """A relation of a local graph that an entity stands in, with the macro event that states it."""
-
-    relation: StoredRelation
-    macro: str
-
-
 class _Rows:
     """What was built of a video, with what of it is the same as of every clip.
 
@@ -100,7 +92,8 @@ class _Rows:
 
     def __init__(self, built: BuiltMemory) -> None:
         self._ids = {(node.level, node.number): node.id for node in built.nodes}
-        self._macros = _BySpan([node for node in built.nodes if node.level == MACRO])
+        macros = (node for node in built.nodes if node.level == MACRO)
+        self._macros = sorted(macros, key=lambda node: node.span.start_ms)
         by_level = defaultdict[str, list[StoredNode]](list)
         for node in built.nodes:
             by_level[node.level].append(node)
@@ -109,22 +102,31 @@ class _Rows:
             for level in LEVELS
             for node in sorted(by_level[level], key=lambda node: (node.span.start_ms, node.number))
         ]
-        stated = defaultdict[int, list[_Stated]](list)
+        stated = defaultdict[int, list[StoredRelation]](list)
         for one in built.relations:
             if one.level == GRAPH:
                 for end in {one.subject, one.object}:
-                    stated[end].append(_Stated(one, f"n{one.node}"))
+                    stated[end].append(one)
         self.entities = [
             (one, stated[one.id]) for one in built.entities if one.key.type not in _LEVEL_OF
         ]
         refs = {one.id: ref for one in built.entities if (ref := self._ref_of(one))}
-        self.edges = [*self._edges(built.relations, refs)]
+        self.edges = list[tuple[StoredRelation, VertexEdge]]()
+        for one in sorted(built.relations, key=lambda one: (one.span.start_ms, one.id)):
+            subject, target = refs.get(one.subject), refs.get(one.object)
+            if one.predicate != MENTIONED and subject is not None and target is not None:
+                stating = f"n{one.node}" if one.level == GRAPH else None
+                self.edges.append((one, VertexEdge(subject, one.predicate, target, stating)))
         self.terms = cache(terms)
         """Return the search terms of a text, each text's once."""
 
     def _node_vertex(self, node: StoredNode) -> Vertex:
-        within = node.level in (EVENT, TEXT)
-        macro = self._macros.at(node.span.start_ms) if within else None
+        macros: tuple[str, ...] = ()
+        if node.level in (EVENT, TEXT):
+            start = node.span.start_ms
+            place = bisect_right(self._macros, start, key=lambda one: one.span.start_ms) - 1
+            if place >= 0 and start < self._macros[place].span.end_ms:
+                macros = (f"n{self._macros[place].id}",)
         return Vertex(
             ref=f"n{node.id}",
             level=node.level,
@@ -134,7 +136,7 @@ class _Rows:
             text=node.text,
             span=node.span,
             vector=node.vector,
-            macros=(f"n{macro.id}",) if macro else (),
+            macros=macros,
         )
 
     def _ref_of(self, entity: StoredEntity) -> str | None:
@@ -144,16 +146,6 @@ class _Rows:
             return f"e{entity.id}"
         node = self._ids.get((level, int(entity.key.name)))
         return None if node is None else f"n{node}"
-
-    def _edges(
-        self, relations: Sequence[StoredRelation], refs: Mapping[int, str]
-    ) -> Iterator[tuple[StoredRelation, VertexEdge]]:
-        for one in sorted(relations, key=lambda one: (one.span.start_ms, one.id)):
-            subject, target = refs.get(one.subject), refs.get(one.object)
-            if one.predicate == MENTIONED or subject is None or target is None:
-                continue
-            macro = f"n{one.node}" if one.level == GRAPH else None
-            yield one, VertexEdge(subject, one.predicate, target, macro)
 
 
 class HierarchyView:
@@ -170,9 +162,23 @@ class HierarchyView:
         self._by_number = {(node.level, node.number): node for node, _ in known}
         self.vertices = {one.ref: one for _, one in known}
         for entity, stated in rows.entities:
-            now = [one for one in stated if holds(one.relation, last_clip)]
+            now = [one for one in stated if holds(one, last_clip)]
             if now and entity.from_clip <= last_clip:
-                self.vertices[f"e{entity.id}"] = self._entity_vertex(entity, now)
+                macros = dict.fromkeys(f"n{one.node}" for one in now)
+                best = entity.attributes.get("best_ms")
+                first = min((one.span for one in now), key=lambda span: span.start_ms)
+                seen = TimeSpan.of(best, best + MOMENT_MS) if isinstance(best, int) else first
+                self.vertices[f"e{entity.id}"] = Vertex(
+                    ref=f"e{entity.id}",
+                    level=ENTITY,
+                    kind=entity.key.type,
+                    number=entity.id,
+                    label=entity.key.name,
+                    text=str(entity.attributes.get("description") or ""),
+                    span=seen,
+                    vector=entity.vector,
+                    macros=tuple(ref for ref in macros if ref in self.vertices),
+                )
         self.edges = tuple(
             edge
             for relation, edge in rows.edges
@@ -257,23 +263,6 @@ class HierarchyView:
         """Return how well vertices match words."""
         return WordScores([self._terms(one.words) for one in self.vertices.values()])
 
-    def _entity_vertex(self, entity: StoredEntity, stated: Sequence[_Stated]) -> Vertex:
-        macros = dict.fromkeys(one.macro for one in stated)
-        best = entity.attributes.get("best_ms")
-        first = min((one.relation.span for one in stated), key=lambda span: span.start_ms)
-        seen = TimeSpan.of(best, best + MOMENT_MS) if isinstance(best, int) else first
-        return Vertex(
-            ref=f"e{entity.id}",
-            level=ENTITY,
-            kind=entity.key.type,
-            number=entity.id,
-            label=entity.key.name,
-            text=str(entity.attributes.get("description") or ""),
-            span=seen,
-            vector=entity.vector,
-            macros=tuple(ref for ref in macros if ref in self.vertices),
-        )
-
     @cached_property
     def _by_level(self) -> Mapping[str, list[Vertex]]:
         found = defaultdict[str, list[Vertex]](list)
@@ -327,25 +316,6 @@ class HierarchyView:
             for end in dict.fromkeys((edge.subject, edge.object)):
                 found[end].append(edge)
         return found
-
-
-class _BySpan:
-    """Nodes that lie one after the other, found by a time.
-
-    Args:
-        nodes: of one level.
-    """
-
-    def __init__(self, nodes: Sequence[StoredNode]) -> None:
-        self._nodes = sorted(nodes, key=lambda node: node.span.start_ms)
-        self._starts = [node.span.start_ms for node in self._nodes]
-
-    def at(self, time_ms: int) -> StoredNode | None:
-        """Return the node whose span has this time."""
-        position = bisect_right(self._starts, time_ms) - 1
-        if position < 0 or self._nodes[position].span.end_ms <= time_ms:
-            return None
-        return self._nodes[position]
 
 
 class StoredHierarchy:

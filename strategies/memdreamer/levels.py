@@ -15,12 +15,7 @@ ENTITY_KINDS = frozenset({PERSON, OBJECT, LOCATION, GROUP})
 """Kinds of vertices that are named as said or seen."""
 EVENT_VERTEX, TEXT_VERTEX, MACRO_VERTEX, SUPER_VERTEX = "EVENT", "TEXT", "MACRO", "SUPER"
 """Kinds of vertices that stand for a node: they are named by its number."""
-VERTEX_KINDS = {
-    EVENT: EVENT_VERTEX,
-    TEXT: TEXT_VERTEX,
-    MACRO: MACRO_VERTEX,
-    SUPER: SUPER_VERTEX,
-}
+VERTEX_KINDS = {EVENT: EVENT_VERTEX, TEXT: TEXT_VERTEX, MACRO: MACRO_VERTEX, SUPER: SUPER_VERTEX}
 """The kind of vertex of each level of nodes that has one."""
 
 PERFORMS, RECEIVES, USES_TOOL, CONTEXT_FOR = "PERFORMS", "RECEIVES", "USES_TOOL", "CONTEXT_FOR"

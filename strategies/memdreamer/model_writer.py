@@ -7,12 +7,12 @@ mended by code: whatever a model replies, episodes and super events are a partit
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from agent.builder import AskModel, Reply, note_rules
+from agent.builder import AskModel, note_rules
 from agent.reasoners.port import Unreadable
 from domain.memories import Memory, MemoryKind, MemorySource
-from models.messages import Message, assistant, system, user
 from strategies.memdreamer import writing_pages as pages
 from strategies.memdreamer.settings import SECOND, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph
@@ -41,6 +41,7 @@ from strategies.memdreamer.written import (
     short,
     tags_in,
 )
+from strategies.policy_parts import ask_sound
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -58,7 +59,8 @@ class HierarchyByModel:
     """
 
     def __init__(self, model: AskModel, settings: HierarchySettings, rules: RuleWriter) -> None:
-        self._model, self._settings, self._rules = model, settings, rules
+        self._ask = partial(ask_sound, model, pages.repair_page)
+        self._settings, self._rules = settings, rules
 
     def episodes(self, window: Window) -> list[Episode]:
         """Return the complete episodes of a window as the model cuts it."""
@@ -77,12 +79,7 @@ class HierarchyByModel:
         except Unreadable:
             note_rules(_LOG, "the episodes of %s are by rules: no reply could be read", window.span)
             return self._rules.episodes(window)
-        return self._mended(window, lines, reply)
-
-    def _mended(
-        self, window: Window, lines: Sequence[Memory], reply: WrittenEpisodes
-    ) -> list[Episode]:
-        """Return episodes that follow each other without gaps from the window's start."""
+        # Episodes follow each other without gaps from the window's start.
         known = [one for one in reply.episodes if 0 <= one.first < len(lines)]
         by_first = {one.first: one for one in sorted(known, key=lambda one: -one.last)}
         if not by_first:
@@ -94,19 +91,16 @@ class HierarchyByModel:
             if start - starts[-1] >= LEAST_MS and window.span.end_ms - start >= LEAST_MS:
                 kept.append(one)
                 starts.append(start)
-        end = self._end(window, lines, kept[-1], starts[-1])
-        by_rules = self._rules.episodes(window, [*starts[1:], end])
-        return [self._labelled(*pair) for pair in zip(by_rules, kept, strict=True)]
-
-    def _end(
-        self, window: Window, lines: Sequence[Memory], last: WrittenEpisode, start_ms: int
-    ) -> int:
-        """Return where the last complete episode ends: where the line after it begins."""
+        # The last complete episode ends where the line after it begins.
+        last = kept[-1]
         after = max(last.first, last.last) + 1
         if window.ended or after >= len(lines):
-            return window.span.end_ms
-        end = lines[after].span.start_ms
-        return end if end - start_ms >= LEAST_MS else window.span.end_ms
+            end = window.span.end_ms
+        else:
+            next_ms = lines[after].span.start_ms
+            end = next_ms if next_ms - starts[-1] >= LEAST_MS else window.span.end_ms
+        by_rules = self._rules.episodes(window, [*starts[1:], end])
+        return [self._labelled(rule, one) for rule, one in zip(by_rules, kept, strict=True)]
 
     def _labelled(self, by_rules: Episode, written: WrittenEpisode) -> Episode:
         """Return an episode as it was written; by rules where that names nobody known."""
@@ -156,21 +150,14 @@ class HierarchyByModel:
         except Unreadable:
             note_rules(_LOG, "super events of %d to %d are by rules", numbers[0], numbers[-1])
             return self._rules.supers(window)
-        return self._grouped(window.macros, reply, window.runs, window.sizes, before)
-
-    def _grouped(
-        self,
-        macros: Sequence[Macro],
-        reply: WrittenSupers,
-        by_rules: Sequence[Run],
-        sizes: tuple[int, int],
-        before: int | None,
-    ) -> list[SuperEvent]:
-        """Return super events that are a partition, with the edges that are sound."""
-        known = {macro.number: macro for macro in macros}
+        known = {macro.number: macro for macro in window.macros}
         written = {one.first: one for one in reversed(reply.supers) if one.first in known}
         vectors = {number: macro.vector for number, macro in known.items()}
-        runs = partition(sorted(written), list(known), vectors, sizes) if written else by_rules
+        runs = (
+            partition(sorted(written), list(known), vectors, window.sizes)
+            if written
+            else window.runs
+        )
         inner, outer = reply.edges([(run[0], run[-1]) for run in runs], before)
         found = []
         for run in runs:
@@ -241,29 +228,6 @@ class HierarchyByModel:
         ]
         label = short(reply.title, self._settings.label_words - 1)
         return Root(label, "\n".join(part for part in parts if part))
-
-    def _ask(
-        self,
-        purpose: str,
-        rules: str,
-        page: str,
-        schema: type[Reply],
-        complaints: Callable[[Reply], list[str]],
-    ) -> Reply:
-        """Ask for a reply; once more with the complaints if it is not sound."""
-        messages: list[Message] = [system(rules), user(page)]
-        try:
-            reply = self._model.ask(purpose, messages, schema)
-        except Unreadable as error:
-            repair = user(pages.repair_page([str(error)]))
-            return self._model.ask(f"{purpose}-repair", [*messages, repair], schema)
-        if not (wrong := complaints(reply)):
-            return reply
-        turns = [*messages, assistant(reply.model_dump_json()), user(pages.repair_page(wrong))]
-        try:
-            return self._model.ask(f"{purpose}-repair", turns, schema)
-        except Unreadable:
-            return reply
 
 
 def _shown(lines: Sequence[Memory]) -> list[Memory]:

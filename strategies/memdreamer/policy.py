@@ -153,7 +153,10 @@ class FixedWalk(RuleWalk):
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk; then answer."""
-        note = _noted(decision.searches[-1].found) if decision.searches else ""
+        note = ""
+        if decision.searches:  # It has the refs that were found, nearest first.
+            pieces = sorted(decision.searches[-1].found.evidence, key=lambda piece: -piece.score)
+            note = " ".join(piece.ref for piece in pieces[:NOTED])
         made = {(one.found.mode, _place(one.found.arguments)) for one in decision.searches}
         for step in self._steps(decision):
             if (step.mode, _place(step.arguments)) not in made:
@@ -200,9 +203,3 @@ class FixedWalk(RuleWalk):
 
 def _place(arguments: dict[str, object]) -> object:
     return arguments.get("macro_id") or arguments.get("node_id")
-
-
-def _noted(found: EvidenceRetrieved) -> str:
-    """Return a note of the refs that were found, nearest first."""
-    best = sorted(found.evidence, key=lambda piece: -piece.score)[:NOTED]
-    return " ".join(piece.ref for piece in best)

@@ -7,7 +7,7 @@ one line, which begins with other words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from domain.asking import Evidence
 from retrieval.people_in_query import with_current_names
@@ -68,17 +68,28 @@ class Showing:
         """Return a vertex with its place in the hierarchy and all edges, each with its end."""
         edges = self._view.edges_of(vertex.ref)
         lines = [self._head(vertex), *self._parts(vertex), *self._within(vertex)]
-        lines += [*self._notes(vertex), *self._neighbours(vertex, edges)]
+        # The edges that have a reason, themes and tone, with refs for numbers.
+        for line in _split(vertex.text)[1]:
+            head, colon, reason = line.partition(":")
+            lines.append(self._line(f"{_NUMBERED.sub(self._numbered, head)}{colon}{reason}"))
+        # Edges by label and way, each with its other end.
+        ends: dict[str, list[str]] = {}
+        for edge in edges if self._graph else ():
+            head = f"{edge.label} ->" if edge.subject == vertex.ref else f"{edge.label} <-"
+            ends.setdefault(head, []).append(self._end(edge.other(vertex.ref)))
+        lines += (
+            f"{head} {_listed([*dict.fromkeys(others)], '; ')}" for head, others in ends.items()
+        )
         return "\n".join(lines)
 
     def in_graph(self, vertex: Vertex, macro: str) -> str:
         """Return a vertex of a local graph with the edges that lead from it, by their refs."""
-        leading = [
-            edge
-            for edge in self._view.edges_of(vertex.ref)
-            if edge.subject == vertex.ref and edge.macro == macro
-        ]
-        return "\n".join([self._head(vertex), *self._leading(leading)])
+        ends: dict[str, list[str]] = {}
+        for edge in self._view.edges_of(vertex.ref) if self._graph else ():
+            if edge.subject == vertex.ref and edge.macro == macro:
+                ends.setdefault(edge.label, []).append(edge.object)
+        leading = "; ".join(f"{label} {', '.join(refs)}" for label, refs in ends.items())
+        return "\n".join([self._head(vertex), *([leading] if ends else [])])
 
     def edge(self, edge: VertexEdge) -> str:
         """Return an edge with both of its ends."""
@@ -106,31 +117,8 @@ class Showing:
             several = "s" if len(vertex.macros) > 1 else ""
             yield f"{WITHIN}{several} {_listed(vertex.macros)}"
 
-    def _notes(self, vertex: Vertex) -> Iterator[str]:
-        """Yield the edges that have a reason, themes and tone, with refs for numbers."""
-        for line in _split(vertex.text)[1]:
-            head, colon, reason = line.partition(":")
-            yield self._line(f"{_NUMBERED.sub(self._numbered, head)}{colon}{reason}")
-
     def _numbered(self, match: re.Match[str]) -> str:
         return self._view.named(match[1], int(match[2])) or match[0]
-
-    def _neighbours(self, vertex: Vertex, edges: Iterable[VertexEdge]) -> Iterator[str]:
-        """Yield the edges of a vertex by label and way, each with its other end."""
-        ends: dict[str, list[str]] = {}
-        for edge in edges if self._graph else ():
-            head = f"{edge.label} ->" if edge.subject == vertex.ref else f"{edge.label} <-"
-            ends.setdefault(head, []).append(self._end(edge.other(vertex.ref)))
-        for head, others in ends.items():
-            yield f"{head} {_listed([*dict.fromkeys(others)], '; ')}"
-
-    def _leading(self, edges: Iterable[VertexEdge]) -> Iterator[str]:
-        """Yield the edges that lead from a vertex, by label, in one line."""
-        ends: dict[str, list[str]] = {}
-        for edge in edges if self._graph else ():
-            ends.setdefault(edge.label, []).append(edge.object)
-        if ends:
-            yield "; ".join(f"{label} {', '.join(refs)}" for label, refs in ends.items())
 
     def _end(self, ref: str) -> str:
         vertex = self._view.vertices[ref]
@@ -155,13 +143,8 @@ def _listed(parts: Sequence[str], between: str = ", ") -> str:
     return f"{said}{between}and {more} more" if more > 0 else said
 
 
-def is_macro(piece: Evidence) -> bool:
-    """Check whether a piece of evidence is a macro event."""
-    return bool(_MACRO.match(piece.text))
-
-
 def macros_named(piece: Evidence) -> list[str]:
     """Return the refs of the macro events that a piece is, lies in or is made of."""
-    own = [piece.ref] if is_macro(piece) else []
+    own = [piece.ref] if _MACRO.match(piece.text) else []
     lines = [*_WITHIN.findall(piece.text), *_INSIDE.findall(piece.text)]
     return [*own, *(ref for line in lines for ref in _NODE.findall(line))]

@@ -54,6 +54,8 @@ def step_page(
     complaint: str = "",
 ) -> str:
     """Return the request for a round; ``complaint`` is about the last reply."""
+    left = unopened(searches)
+    more = f" and {len(left) - MOST_UNOPENED} more" if len(left) > MOST_UNOPENED else ""
     page = prompt(
         "step",
         round=number,
@@ -61,7 +63,7 @@ def step_page(
         question=question_lines(question),
         note=_note(note),
         searches="; ".join(search_line(one.found) for one in searches) or NOTHING,
-        unopened=_unopened_line(searches),
+        unopened=", ".join(left[:MOST_UNOPENED]) + more or "none",
         found=found_block(searches[-1].found) if searches else NOTHING,
     )
     return _after_complaint(page, complaint)
@@ -106,12 +108,6 @@ def unopened(searches: Sequence[CompletedSearch]) -> list[str]:
     return [ref for ref in dict.fromkeys(named) if ref not in opened]
 
 
-def _unopened_line(searches: Sequence[CompletedSearch]) -> str:
-    left = unopened(searches)
-    more = f" and {len(left) - MOST_UNOPENED} more" if len(left) > MOST_UNOPENED else ""
-    return ", ".join(left[:MOST_UNOPENED]) + more or "none"
-
-
 @dataclass(frozen=True)
 class _Shown:
     """A piece of evidence: what comes before what it says, that, and its lines of refs."""
@@ -142,7 +138,17 @@ def found_block(found: EvidenceRetrieved, room: int = FOUND_BYTES) -> str:
         return f"<found>\n{search_line(found)}\n{quote_untrusted(found.refused)}\n</found>"
     several = len({piece.video for piece in found.evidence}) > 1
     pieces = [_shown(piece, several) for piece in found.evidence]
-    fitting = _fitting(pieces, [piece.score for piece in found.evidence], room)
+    # The pieces that fit with the least of what each says: the first, then those nearest to the
+    # question.
+    scores = [piece.score for piece in found.evidence]
+    places, taken = list[int](), 0
+    for place in sorted(range(len(pieces)), key=lambda n: (n > 0, -scores[n], n)):
+        piece = pieces[place]
+        taken += piece.fixed + min(LEAST_BYTES, len(piece.said.encode()))
+        if taken > room:
+            break
+        places.append(place)
+    fitting = [pieces[place] for place in sorted(places)]
     left = room - sum(one.fixed for one in fitting)
     most = _share([len(one.said.encode()) for one in fitting], left)
     lines = [one.text(most) for one in fitting]
@@ -156,21 +162,6 @@ def _shown(piece: Evidence, several: bool) -> _Shown:
     of = f" of {quote_untrusted(piece.video, 8)}" if several else ""
     refs = tuple(_within(line, LINE_BYTES) for line in more)
     return _Shown(f"[{piece.ref}] {piece.span}{of} ", first, refs)
-
-
-def _fitting(pieces: Sequence[_Shown], scores: Sequence[float], room: int) -> list[_Shown]:
-    """Return the pieces that fit with the least of what each says, in their order.
-
-    The first is kept, then those nearest to the question.
-    """
-    fitting, taken = list[int](), 0
-    for place in sorted(range(len(pieces)), key=lambda n: (n > 0, -scores[n], n)):
-        piece = pieces[place]
-        taken += piece.fixed + min(LEAST_BYTES, len(piece.said.encode()))
-        if taken > room:
-            break
-        fitting.append(place)
-    return [pieces[place] for place in sorted(fitting)]
 
 
 def _share(sizes: Sequence[int], room: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from typing import Any
@@ -101,15 +101,8 @@ class Numbers:
         return number
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """What of a graph is not sound, in words."""
-
-    what: tuple[str, ...]
-
-
-def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, Dropped]:
-    """Return what of a graph is sound, and what is not.
+def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, tuple[str, ...]]:
+    """Return what of a graph is sound, and in words what is not.
 
     Spans are cut to that of the macro event, and what lies outside of it is dropped; so are
     entities of no kind, and edges whose ends are not there or whose label is not for them.
@@ -133,14 +126,23 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, Dropped]:
     wrong += [f"{key.name!r} is of no kind: {key.type}" for key in graph.entities.keys() - entities]
     known = {*entities, *(node.key for node in nodes)}
     edges = []
-    for edge in _joined(graph.edges):
+    # Edges that say the same become one, with the span of them all.
+    found: dict[tuple[EntityKey, str, EntityKey], GraphEdge] = {}
+    for edge in graph.edges:
+        key = (edge.subject, edge.label, edge.object)
+        same = found.get(key)
+        if same:
+            clips = tuple(sorted({*same.clips, *edge.clips}))
+            edge = replace(edge, clips=clips, span=same.span.union(edge.span))
+        found[key] = edge
+    for edge in found.values():
         complaint = _complaint(edge, known)
         within = _within(edge.span, span)
         if complaint or within is None:
             wrong.append(complaint or f"{edge.text!r} is outside of {span}")
         else:
             edges.append(edge if within is edge.span else replace(edge, span=within))
-    return Subgraph(nodes, entities, edges), Dropped(tuple(wrong))
+    return Subgraph(nodes, entities, edges), tuple(wrong)
 
 
 def _within(inner: TimeSpan, outer: TimeSpan) -> TimeSpan | None:
@@ -162,19 +164,6 @@ def _complaint(edge: GraphEdge, known: set[EntityKey]) -> str:
     if edge.subject == edge.object and edge.label != MENTIONED:
         return f"{edge.text!r} leads to itself"
     return ""
-
-
-def _joined(edges: Iterable[GraphEdge]) -> list[GraphEdge]:
-    """Join edges that say the same, with the span of them all."""
-    found: dict[tuple[EntityKey, str, EntityKey], GraphEdge] = {}
-    for edge in edges:
-        key = (edge.subject, edge.label, edge.object)
-        same = found.get(key)
-        if same:
-            clips = tuple(sorted({*same.clips, *edge.clips}))
-            edge = replace(edge, clips=clips, span=same.span.union(edge.span))
-        found[key] = edge
-    return list(found.values())
 
 
 def mentions(graph: Subgraph, span: TimeSpan, clip: int) -> Iterator[GraphEdge]:
@@ -255,7 +244,11 @@ class RuleGraph:
         speakers = (line.speaker for line in lines if line.speaker)
         people = tuple(dict.fromkeys((*self._people, *speakers)))
         known = Known(people=people, narrated=bool(described) and is_narrated(described))
-        stating = [line for line in lines if _has_clauses(line)]
+        stating = [
+            line
+            for line in lines
+            if line.kind is MemoryKind.EPISODIC and line.source in _SPOKEN | _DESCRIBED
+        ]
         texts = [with_attribution(line.text, line.source, line.speaker) for line in stating]
         found = stated_facts(self._parser, texts, known)
         facts = {line.id: one for line, one in zip(stating, found, strict=True)}
@@ -287,7 +280,11 @@ class RuleGraph:
 
     def _read_line(self, line: Memory, facts: StatedFacts) -> None:
         if line.kind is MemoryKind.CHARACTER:
-            self._same(line)
+            # Join a tag to the name that is said or shown of it.
+            match = _NAMED.match(line.text)
+            if match:
+                tag, name = (self._person(part, line) for part in (match["tag"], match["name"]))
+                self._edge(tag, IS_SAME_AS, name, line)
         if line.kind is not MemoryKind.EPISODIC:
             return
         if line.source in _SPOKEN:
@@ -297,19 +294,16 @@ class RuleGraph:
         elif line.source is MemorySource.READ:
             self._node(TEXT, "", line.text, line)
         elif line.source is MemorySource.SEEN:
-            self._in_view(line)
+            # People that are in view together are next to each other.
+            people = [self._person(tag, line) for tag in dict.fromkeys(line.tags)]
+            if len(people) <= MOST_TOGETHER:
+                for one, other in combinations(people, 2):
+                    self._edge(one, NEXT_TO, other, line)
         elif line.source is MemorySource.OBJECTS:
             for label in sorted(things_on(line.text).keys() - _NOT_ENTITIES):
                 self._vertex(label, OBJECT, line)
         elif line.source is MemorySource.SOUND:
             self._node(EVENT, SOUND, line.text, line)
-
-    def _same(self, line: Memory) -> None:
-        """Join a tag to the name that is said or shown of it."""
-        match = _NAMED.match(line.text)
-        if match:
-            tag, name = (self._person(part, line) for part in (match["tag"], match["name"]))
-            self._edge(tag, IS_SAME_AS, name, line)
 
     def _said(self, line: Memory, facts: StatedFacts) -> None:
         text = with_attribution(line.text, line.source, line.speaker)
@@ -333,8 +327,12 @@ class RuleGraph:
             subject, target = keys.get(triple.subject), keys.get(triple.object)
             match = _PREPOSITION.fullmatch(triple.predicate)
             base, preposition = (match[1], match[2]) if match else (triple.predicate, "")
-            if base == "be":
-                joined |= set(self._place(subject, preposition, target, line))
+            if base == "be":  # Where something is.
+                label = LOCATED_IN if preposition in _IN else NEXT_TO
+                placed = preposition in _IN or preposition in _BESIDE
+                if placed and subject is not None and target is not None and subject != target:
+                    self._edge(subject, label, target, line)
+                    joined |= {subject, target}
             elif subject is not None and (_UNCERTAIN.match(base) is None):
                 event = events.get((triple.subject, base))
                 if event is None:
@@ -350,15 +348,6 @@ class RuleGraph:
             if key not in joined:
                 self._edge(key, CONTEXT_FOR, first, line)
 
-    def _place(
-        self, subject: EntityKey | None, preposition: str, target: EntityKey | None, line: Memory
-    ) -> Iterator[EntityKey]:
-        """State where something is, and yield what is joined."""
-        label = LOCATED_IN if preposition in _IN else NEXT_TO if preposition in _BESIDE else ""
-        if label and subject is not None and target is not None and subject != target:
-            self._edge(subject, label, target, line)
-            yield from (subject, target)
-
     def _role(self, event: EntityKey, preposition: str, target: EntityKey, line: Memory) -> None:
         """Join what a verb is about to the event, by its preposition."""
         if not preposition or (preposition in _TO and target.type in (PERSON, GROUP)):
@@ -369,13 +358,6 @@ class RuleGraph:
             self._edge(event, HAPPENS_IN, target, line)
         else:
             self._edge(target, CONTEXT_FOR, event, line)
-
-    def _in_view(self, line: Memory) -> None:
-        """Note people in view; those that are in view together are next to each other."""
-        people = [self._person(tag, line) for tag in dict.fromkeys(line.tags)]
-        if len(people) <= MOST_TOGETHER:
-            for one, other in combinations(people, 2):
-                self._edge(one, NEXT_TO, other, line)
 
     def _entity(self, named: NamedEntity, line: Memory) -> EntityKey | None:
         """Return the vertex of what a line names; None if it is no person, thing or place."""
@@ -419,7 +401,3 @@ class RuleGraph:
 def _spaced(text: str) -> str:
     """Return the words of a text in lower case, a space before and after each."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
-
-
-def _has_clauses(line: Memory) -> bool:
-    return line.kind is MemoryKind.EPISODIC and line.source in _SPOKEN | _DESCRIBED

@@ -18,8 +18,8 @@ from domain.time import TimeSpan, format_clock
 from domain.wording import split_sentences
 from retrieval.built_views import BuiltIndexes, check_built
 from retrieval.lines import Scores
-from retrieval.options import TEMPERATURE
 from retrieval.people_in_query import ViewPeople, view_people
+from retrieval.query_context import TEMPERATURE
 from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from retrieval.result import Retrieval
 from store.queries.characters import people_in_view
@@ -137,7 +137,9 @@ class HierarchyTools:
         supers = [
             _Chosen(video, one, video.showing.brief(one))
             for video in videos
-            for one in _outline(video.view)
+            # With the macro events that are in none yet.
+            for one in [*video.view.of_level(SUPER), *video.view.of_level(MACRO)]
+            if one.level == SUPER or video.view.parent(one.ref) is None
         ]
         said = f"the whole and {_count(len(supers), 'super event')}"
         return self._result(GET_SUMMARY, arguments, videos, [*roots, *supers], said, use)
@@ -229,7 +231,12 @@ class HierarchyTools:
         for video in videos:
             of_levels = (MACRO, EVENT, TEXT) if video.hierarchy else (EVENT, TEXT)
             for level in of_levels:
-                within = [o for o in video.view.of_level(level) if _overlaps(o.span, wanted)]
+                within = [
+                    o
+                    for o in video.view.of_level(level)
+                    if o.span.start_ms < wanted.end_ms
+                    and max(o.span.end_ms, o.span.start_ms + 1) > wanted.start_ms
+                ]
                 shown = within[:MOST_IN_TIME]
                 found += [_Chosen(video, one, video.showing.short(one)) for one in shown]
         # Check that a time is known.
@@ -314,7 +321,17 @@ class HierarchyTools:
     ) -> Retrieval:
         """Return what was found, scored by the query and the options if there are any."""
         if not arguments.query or not videos:
-            return _unscored(tool, found, said)
+            # What was named by its id or time; the first piece is the one to quote.
+            named = tuple(_piece(one, AT_ONCE) for one in found)
+            first = found[0].video.showing.plain(found[0].vertex) if found else ""
+            return Retrieval(
+                mode=tool,
+                query="",
+                evidence=named,
+                nothing_close=not named,
+                searched=said,
+                quotes=(quote_of(named[0], first, AT_ONCE),) if named else (),
+            )
         asked = self._asked(videos, arguments)
         ranks = _ranks(asked, videos)
         if arguments.options and tool != SEARCH_NODES:
@@ -366,32 +383,8 @@ def _ranks(asked: Asked, videos: Sequence[_Video]) -> dict[str, float]:
 def _piece(one: _Chosen, score: float) -> Evidence:
     vertex = one.vertex
     return Evidence(
-        ref=vertex.ref,
-        video=one.video.scope.video,
-        span=vertex.span,
-        text=one.shown,
-        score=score,
+        ref=vertex.ref, video=one.video.scope.video, span=vertex.span, text=one.shown, score=score
     )
-
-
-def _unscored(tool: str, found: Sequence[_Chosen], said: str) -> Retrieval:
-    """Return what was named by its id or time; the first piece is the one to quote."""
-    evidence = tuple(_piece(one, AT_ONCE) for one in found)
-    first = found[0].video.showing.plain(found[0].vertex) if found else ""
-    return Retrieval(
-        mode=tool,
-        query="",
-        evidence=evidence,
-        nothing_close=not evidence,
-        searched=said,
-        quotes=(quote_of(evidence[0], first, AT_ONCE),) if evidence else (),
-    )
-
-
-def _outline(view: HierarchyView) -> Iterator[Vertex]:
-    """Yield the super events, and the macro events that are in none yet."""
-    yield from view.of_level(SUPER)
-    yield from (one for one in view.of_level(MACRO) if view.parent(one.ref) is None)
 
 
 def _searched(video: _Video, types: Iterable[str]) -> Iterator[Vertex]:
@@ -418,10 +411,6 @@ def _known(videos: Sequence[_Video], ref: str, level: str | None = None) -> tupl
     raise InputError(
         f"there is no {what} {ref} in what is asked about, as of this moment: use an id as shown"
     )
-
-
-def _overlaps(span: TimeSpan, wanted: TimeSpan) -> bool:
-    return span.start_ms < wanted.end_ms and max(span.end_ms, span.start_ms + 1) > wanted.start_ms
 
 
 def _count(number: int, one: str, several: str = "") -> str:

@@ -74,18 +74,13 @@ class OpenWindow:
 
     def lines(self, span: TimeSpan) -> Iterator[Memory]:
         """Yield the lines that begin in a part of it, in order of time."""
-        for line in sorted(self._lines, key=_order):
-            if span.start_ms <= line.span.start_ms < span.end_ms:
-                yield line
+        order = sorted(self._lines, key=lambda one: (one.span.start_ms, one.span.end_ms, one.id))
+        yield from (one for one in order if span.start_ms <= one.span.start_ms < span.end_ms)
 
     def begin_at(self, time_ms: int) -> None:
         """Forget what is before a time: the end of the last episode."""
         self._begin_ms = time_ms
         self._lines = [line for line in self._lines if line.span.start_ms >= time_ms]
-
-
-def _order(line: Memory) -> tuple[int, int, int]:
-    return line.span.start_ms, line.span.end_ms, line.id
 
 
 def _beginning(line: Memory) -> _Beginning:
@@ -400,7 +395,12 @@ class RuleWriter:
         """Return what recurs most in the super events; it is called as the video is."""
         most = self._settings.root_sentences[1]
         text = _sentences([one.text for one in supers], most).replace(BREAK, " ")
-        themes = list(dict.fromkeys(one.label.split(",")[0] for one in _longest(supers)))
+        themes = list(
+            dict.fromkeys(
+                one.label.split(",")[0]
+                for one in sorted(supers, key=lambda one: (-len(one.run), one.run[0]))
+            )
+        )
         shown = "; ".join(themes[: self._settings.themes[1]])
         return Root(title=title, text=f"{text}\nThemes: {shown}" if shown else text)
 
@@ -410,7 +410,3 @@ def _sentences(texts: Sequence[str], most: int) -> str:
     for text in texts:
         counts.add(text)
     return coarser_caption(texts, counts, most)
-
-
-def _longest(supers: Sequence[SuperEvent]) -> list[SuperEvent]:
-    return sorted(supers, key=lambda one: (-len(one.run), one.run[0]))

@@ -17,10 +17,7 @@ def episodes_rules(settings: HierarchySettings) -> str:
     """Return the instructions for cutting a window."""
     least, most = settings.episode_ms
     return prompt(
-        "episodes_system",
-        least=least // MINUTE,
-        most=most // MINUTE,
-        words=settings.label_words,
+        "episodes_system", least=least // MINUTE, most=most // MINUTE, words=settings.label_words
     )
 
 

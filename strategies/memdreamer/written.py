@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -286,23 +286,18 @@ class GraphOfReply:
                 if name not in kinds:
                     wrong.append(f"E{number}: {name!r} is not among the entities")
         for edge in reply.edges:
-            wrong += self._edge_complaints(edge, dict(kinds), len(reply.events))
+            ends = []
+            for end in map(one_line, (edge.subject, edge.object)):
+                kind = kinds.get(end) or self._place_kind(end, len(reply.events))
+                ends.append(kind)
+                if not kind:
+                    wrong.append(f"{end!r} is the end of an edge, but no entity, event or text")
+            label = _label(edge)
+            if label not in GRAPH_ENDS or label == MENTIONED:
+                wrong.append(f"there is no label {edge.label!r}")
+            elif all(ends) and not is_allowed(LEVEL, ends[0], label, ends[1]):
+                wrong.append(f"{label} does not lead from {ends[0]} to {ends[1]}")
         return list(dict.fromkeys(wrong))
-
-    def _edge_complaints(
-        self, edge: EpisodeEdge, kinds: dict[str, str], events: int
-    ) -> Iterator[str]:
-        ends = []
-        for end in map(one_line, (edge.subject, edge.object)):
-            kind = kinds.get(end) or self._place_kind(end, events)
-            ends.append(kind)
-            if not kind:
-                yield f"{end!r} is the end of an edge, but no entity, event or text"
-        label = _label(edge)
-        if label not in GRAPH_ENDS or label == MENTIONED:
-            yield f"there is no label {edge.label!r}"
-        elif all(ends) and not is_allowed(LEVEL, ends[0], label, ends[1]):
-            yield f"{label} does not lead from {ends[0]} to {ends[1]}"
 
     def _place_kind(self, end: str, events: int) -> str:
         """Return whether ``E3`` or ``T0`` is an event or a text that there is; "" if neither."""
@@ -329,37 +324,26 @@ class GraphOfReply:
             graph.entities.setdefault(
                 key, {"description": description, "best_ms": max(best, self._span.start_ms)}
             )
-        places = self._add_texts(graph, numbers) | self._add_events(graph, reply, names, numbers)
+        texts = {}
+        for place, line in enumerate(self._texts):
+            node = GraphNode(TEXT, numbers.take(TEXT), "", line.text, line.span, line.clip)
+            graph.nodes.append(node)
+            texts[f"T{place}"] = node.key
+        places = texts | self._add_events(graph, reply, names, numbers)
         for edge in reply.edges[:MOST_EDGES]:
             ends = [
                 names.get(end) or places.get(end) or EntityKey("", end)
                 for end in map(one_line, (edge.subject, edge.object))
             ]
             if _label(edge) != MENTIONED:
-                clips = self._clips(ends, graph)
+                # An edge rests on the clips of its events and texts, else on the first.
+                known = {node.clip for node in graph.nodes if node.key in ends}
+                clips = tuple(sorted(known or {self._lines[0].clip}))
                 graph.edges.append(GraphEdge(ends[0], _label(edge), ends[1], self._span, clips))
         return graph
 
-    def _clips(self, ends: Sequence[EntityKey], graph: Subgraph) -> tuple[int, ...]:
-        """Return the clips that an edge rests on: those of its events and texts, else the first."""
-        clips = {node.clip for node in graph.nodes if node.key in ends}
-        return tuple(sorted(clips or {self._lines[0].clip}))
-
-    def _add_texts(self, graph: Subgraph, numbers: Numbers) -> dict[str, EntityKey]:
-        """Add the texts on screen as they were read; return their vertices by place."""
-        places = {}
-        for place, line in enumerate(self._texts):
-            node = GraphNode(TEXT, numbers.take(TEXT), "", line.text, line.span, line.clip)
-            graph.nodes.append(node)
-            places[f"T{place}"] = node.key
-        return places
-
     def _add_events(
-        self,
-        graph: Subgraph,
-        reply: WrittenGraph,
-        names: dict[str, EntityKey],
-        numbers: Numbers,
+        self, graph: Subgraph, reply: WrittenGraph, names: dict[str, EntityKey], numbers: Numbers
     ) -> dict[str, EntityKey]:
         """Add micro-events with who does what; return their vertices by place."""
         places = {}

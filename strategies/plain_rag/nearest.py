@@ -22,7 +22,7 @@ from domain.memories import MemoryView
 from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.ports import TextEmbedder, embed_queries
+from models.ports import embed_queries
 from retrieval.encoders import TextModels, require_text_encoder
 from retrieval.relevance import closeness_threshold, cosine_scale
 from retrieval.result import Retrieval
@@ -53,23 +53,7 @@ class NearestLines:
         query = make_storable(arguments.query)
         with self._store.begin() as session:
             require_text_encoder(session, self._models.text)
-        evidence = self._nearest(view, query, self._models.text, arguments.lines, use.seen)
-        close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
-        return Retrieval(
-            mode=NAME,
-            query=query,
-            evidence=evidence,
-            nothing_close=not close,
-            searched=f"the {arguments.lines} lines nearest to {query!r}",
-            weighed=self._weigh(query, arguments.options, evidence),
-            temperature=TEMPERATURE,
-        )
-
-    def _nearest(
-        self, view: MemoryView, query: str, text: TextEmbedder, lines: int, seen: frozenset[str]
-    ) -> tuple[Evidence, ...]:
-        """Return the nearest lines, on the scale of the encoder."""
-        (vector,) = embed_queries(text, [query])
+        (vector,) = embed_queries(self._models.text, [query])
         filters: list[MetadataFilter | MetadataFilters] = [
             MetadataFilter(key=VIDEO, value=[*view.videos], operator=FilterOperator.IN)
         ]
@@ -78,14 +62,14 @@ class NearestLines:
         result = MemoryVectorStore(self._store).query(
             VectorStoreQuery(
                 query_embedding=vector.tolist(),
-                similarity_top_k=lines + len(seen),
+                similarity_top_k=arguments.lines + len(use.seen),
                 filters=MetadataFilters(filters=filters),
             )
         )
-        near = cosine_scale(text).nearness
+        near = cosine_scale(self._models.text).nearness
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
-        fresh = [(node, score) for node, score in pairs if node.node_id not in seen]
-        return tuple(
+        fresh = [(node, score) for node, score in pairs if node.node_id not in use.seen]
+        evidence = tuple(
             Evidence(
                 ref=node.node_id,
                 video=node.metadata[VIDEO],
@@ -97,7 +81,17 @@ class NearestLines:
                 score=near(score),
                 clip=node.metadata["clip"],
             )
-            for node, score in fresh[:lines]
+            for node, score in fresh[: arguments.lines]
+        )
+        close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
+        return Retrieval(
+            mode=NAME,
+            query=query,
+            evidence=evidence,
+            nothing_close=not close,
+            searched=f"the {arguments.lines} lines nearest to {query!r}",
+            weighed=self._weigh(query, arguments.options, evidence),
+            temperature=TEMPERATURE,
         )
 
     def _weigh(

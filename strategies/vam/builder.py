@@ -10,14 +10,7 @@ from agent.reasoners.port import Unreadable
 from domain.built import RULES, BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
-from strategies.event_documents import (
-    BREAK,
-    EVENT,
-    OPEN,
-    LineVectors,
-    clip_at,
-    document_lines,
-)
+from strategies.event_documents import BREAK, EVENT, OPEN, LineVectors, clip_at, document_lines
 from strategies.vam.model_writer import DocumentWriter
 from strategies.vam.settings import VisualMemorySettings
 from strategies.vam.visual_memory import FrameReason
@@ -82,7 +75,11 @@ class EventBuild:
         seen_ms = clips[-1].span.end_ms
         nodes = [self._event(span, clips) for span in self._complete(seen_ms, ended=ended)]
         self._clips = [clip for clip in self._clips if clip.span.end_ms > self._start]
-        nodes.append(self._open(seen_ms, clips[-1].clip))
+        # What came since the last event, by rules.
+        span = TimeSpan.of(self._start, max(self._start, seen_ms))
+        if lines := document_lines(self._clips, span):
+            note_writer(RULES)
+        nodes.append(self._node(OPEN, 0, span, clips[-1].clip, lines))
         self._vectors.keep(nodes[-1].text.split(BREAK))
         return Change(nodes=nodes)
 
@@ -108,26 +105,15 @@ class EventBuild:
         """Return the document of an event; it is empty where nothing was said, read or seen."""
         number, self._number = self._number, self._number + 1
         clip = clip_at(clips, span.end_ms + self._settings.event_ms)
-        return self._node(EVENT, number, span, clip, self._written(span))
-
-    def _open(self, seen_ms: int, clip: int) -> NodeDraft:
-        """Return the document of what came since the last event, by rules."""
-        span = TimeSpan.of(self._start, max(self._start, seen_ms))
-        if lines := document_lines(self._clips, span):
-            note_writer(RULES)
-        return self._node(OPEN, 0, span, clip, lines)
-
-    def _written(self, span: TimeSpan) -> list[str]:
-        """Return the model's lines; those by rules without a model, or without a reply."""
+        # The model's lines; those by rules without a model, or without a reply.
         lines = document_lines(self._clips, span)
         frames = [one for one in self._frames() if span.start_ms <= one.time_ms < span.end_ms]
-        if self._writer is None or not (lines or frames):
-            return lines
-        try:
-            return self._writer.document(span, lines, frames)
-        except Unreadable:
-            note_rules(_LOG, "the document of %s is by rules: no reply could be read", span)
-        return lines
+        if self._writer is not None and (lines or frames):
+            try:
+                lines = self._writer.document(span, lines, frames)
+            except Unreadable:
+                note_rules(_LOG, "the document of %s is by rules: no reply could be read", span)
+        return self._node(EVENT, number, span, clip, lines)
 
     def _node(
         self, level: str, number: int, span: TimeSpan, clip: int, lines: list[str]

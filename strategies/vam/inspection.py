@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Unreadable
@@ -40,20 +40,6 @@ SEEN = 300
 """Characters of what is seen on a frame."""
 
 
-class Looked(NamedTuple):
-    """What a model saw on frames, and what OCR and the detector read on others, by their refs."""
-
-    seen: dict[str, str]
-    read: dict[str, str]
-
-    def bears_on(self, question: str) -> bool:
-        """Check whether anything was seen, text was read, or a thing of the question detected."""
-        words = set(terms(question))
-        readings = [one for one in self.read.values() if one]
-        read = any(one.startswith(TEXT) or words & set(terms(one)) for one in readings)
-        return read or any(self.seen.values())
-
-
 class Inspection:
     """Looks at frames."""
 
@@ -62,27 +48,23 @@ class Inspection:
 
     def look(
         self, frames: Sequence[KeptFrame], question: str, model: AskModel | None, *, joint: bool
-    ) -> Looked:
-        """Return what is seen or read on frames.
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Return what a model saw on frames, and what OCR and the detector read on others, by ref.
 
         ``joint``: all are shown to the model at once, else one by one.
         """
-        looked = Looked({}, {})
         if model is None or not model.sees:
-            self._read(frames, looked)
-            return looked
+            return {}, {one.ref: self._frames.reading(one) for one in frames}
+        seen, read = dict[str, str](), dict[str, str]()
         for group in [list(frames)] if joint else [[one] for one in frames]:
             reply = self._ask(group, question, model)
             if reply is None:
-                self._read(group, looked)
+                read.update({one.ref: self._frames.reading(one) for one in group})
                 continue
             for one in reply.frames:
                 if one.number < len(group):
-                    looked.seen[group[one.number].ref] = quote_untrusted(one.seen, SEEN)
-        return looked
-
-    def _read(self, frames: Sequence[KeptFrame], looked: Looked) -> None:
-        looked.read.update({one.ref: self._frames.reading(one) for one in frames})
+                    seen[group[one.number].ref] = quote_untrusted(one.seen, SEEN)
+        return seen, read
 
     def shows(self, frames: Sequence[KeptFrame], question: str, model: AskModel) -> bool:
         """Check with a model that sees whether frames show what is asked; yes without a reply."""
@@ -143,27 +125,46 @@ class Inspect:
             raise InputError("frames are not inspected: that part is switched off")
         found = spread_frames(list(self._named(view, arguments)), arguments.frames)
         question = make_storable(arguments.query)
-        looked = self._inspection.look(found, question, use.model, joint=arguments.joint)
-        known = looked.seen | looked.read
+        seen, readings = self._inspection.look(found, question, use.model, joint=arguments.joint)
+        known = seen | readings
         scores = [SEEN_SCORE if known.get(one.ref) else SHOWN_SCORE for one in found]
-        images = self._frames.show(found, scores, looked.read)
+        images = self._frames.show(found, scores, readings)
         evidence = tuple(
-            image_evidence(one).model_copy(update={"seen": looked.seen.get(one.ref, "")})
-            for one in images
+            image_evidence(one).model_copy(update={"seen": seen.get(one.ref, "")}) for one in images
+        )
+        words = set(terms(question))
+        read = any(
+            one.startswith(TEXT) or words & set(terms(one)) for one in readings.values() if one
         )
         return Retrieval(
             mode="inspect",
             query=question,
             evidence=self._clocks.named(evidence),
             images=images,
-            nothing_close=not looked.bears_on(question),
+            nothing_close=not (read or any(seen.values())),
             searched=f"{len(found)} frames" if found else "no frame is kept of that time",
         )
 
     def _named(self, view: MemoryView, arguments: InspectArguments) -> Iterator[KeptFrame]:
         """Yield the frames that are named, each once, in order of time within each."""
         known: set[str] = set()
-        spans = [span for ref in arguments.refs for span in self._spans(view, ref)]
+        spans = list[tuple[Scope, TimeSpan]]()
+        for ref in arguments.refs:
+            if named := self._frames.named(view, ref):
+                time = named.frame.time_ms
+                spans.append((named.scope, TimeSpan.of(time, time + 1)))
+                continue
+            found = [
+                (scope, document.span)
+                for scope in view.scopes
+                for document in self._indexes.documents(scope)
+                if document.ref == ref
+            ]
+            if not found:
+                raise InputError(
+                    f"{ref} is no result in these videos: name one that a search returned"
+                )
+            spans += found
         if arguments.start_s is not None and arguments.end_s is not None:
             span = TimeSpan.of(round(arguments.start_s * 1_000), round(arguments.end_s * 1_000))
             spans += [(scope, span) for scope in view.scopes]
@@ -172,25 +173,6 @@ class Inspect:
                 if frame.ref not in known:
                     known.add(frame.ref)
                     yield frame
-
-    def _spans(self, view: MemoryView, ref: str) -> list[tuple[Scope, TimeSpan]]:
-        """Return where a result is.
-
-        Raises:
-            InputError: nothing in view has that ref.
-        """
-        if frame := self._frames.named(view, ref):
-            time = frame.frame.time_ms
-            return [(frame.scope, TimeSpan.of(time, time + 1))]
-        spans = [
-            (scope, document.span)
-            for scope in view.scopes
-            for document in self._indexes.documents(scope)
-            if document.ref == ref
-        ]
-        if not spans:
-            raise InputError(f"{ref} is no result in these videos: name one that a search returned")
-        return spans
 
 
 # VAM's tools, ready to be used; imports OpenCV.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt
 
 from agent.builder import AskModel, BuildModels
-from agent.harness.inform import LoadImage, quote_untrusted
+from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Unreadable
 from agent.reasoners.reply_schemas import with_schema
 from domain.asking import Question
@@ -240,7 +241,11 @@ class DocumentWriter:
         if model is None:
             return list(lines)
         shown = spread_frames(frames, self._settings.document_frames) if model.sees else []
-        images, labels = load_frames(shown, self._models.load_image)
+        images, labels = [], []
+        for frame in shown:
+            with suppress(BlobGone):  # Those whose files are gone are left out.
+                images.append(self._models.load_image(frame.blob))
+                labels.append(format_clock(frame.time_ms))
         if model.sees and (video := self._models.load_clip(span)) is not None:
             images.append(video)
             labels.append(f"a video with sound, from {format_clock(span.start_ms)}")
@@ -298,15 +303,3 @@ def clock_times(span: TimeSpan, began: datetime | None) -> dict[str, str]:
     end = format_clock(span.end_ms)
     day = f" of the video, {clock_words(began, span)} by the clock" if began else ""
     return {"start": format_clock(span.start_ms), "end": f"{end}{day}"}
-
-
-def load_frames(frames: Iterable[BuiltFrame], load: LoadImage) -> tuple[list[bytes], list[str]]:
-    """Load frames with their times as labels; those whose files are gone are left out."""
-    images, labels = [], []
-    for frame in frames:
-        try:
-            images.append(load(frame.blob))
-        except BlobGone:
-            continue
-        labels.append(format_clock(frame.time_ms))
-    return images, labels

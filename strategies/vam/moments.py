@@ -300,13 +300,6 @@ class Moments:
 # Events: runs of moments between local peaks of the distances between them.
 
 
-class Peak(NamedTuple):
-    """The first frame of a moment that begins an event unless the next distance is larger."""
-
-    time_ms: int
-    change: float
-
-
 class EventStart(NamedTuple):
     """An event begins, and the one before ends; ``frame_ms`` is the frame that it rests on.
 
@@ -331,7 +324,8 @@ class EventBounds:
     """Finds where events begin, strictly in order of time.
 
     A distance is a peak if it is above the threshold and the one before, and the next is not
-    larger. So a peak is known when the next moment begins, or when its event is too long.
+    larger: the time and change of a moment's first frame. So a peak is known when the next moment
+    begins, or when its event is too long.
     """
 
     def __init__(self, settings: VisualMemorySettings, state: EventState | None = None) -> None:
@@ -339,7 +333,7 @@ class EventBounds:
         self._longest = settings.event_ms
         self._start, self._moment = known.start_ms, known.moment_ms
         self._previous = known.previous
-        self._peak = None if known.peak is None else Peak(*known.peak)
+        self._peak = known.peak
         self._threshold = AdaptiveThreshold(
             settings.event_distance,
             settings.least_distances,
@@ -370,11 +364,11 @@ class EventBounds:
             self._start = self._moment = time_ms
             return [EventStart(time_ms, time_ms)]
         peak = self._peak
-        begun = [self._begin_at(peak)] if peak is not None and peak.change >= change else []
+        begun = [self._begin_at(peak)] if peak is not None and peak[1] >= change else []
         above = change > self._threshold.value and change > self._previous
         # An event that begins by its length may begin with this very moment.
         new = time_ms > self._start
-        self._peak = Peak(time_ms, change) if above and new else None
+        self._peak = (time_ms, change) if above and new else None
         self._threshold.add(change)
         self._moment, self._previous = time_ms, change
         return begun
@@ -390,6 +384,6 @@ class EventBounds:
             begun.append(EventStart(self._start, self._moment or 0))
         return begun
 
-    def _begin_at(self, peak: Peak) -> EventStart:
-        self._start, self._peak = peak.time_ms, None
-        return EventStart(peak.time_ms, peak.time_ms)
+    def _begin_at(self, peak: tuple[int, float]) -> EventStart:
+        self._start, self._peak = peak[0], None
+        return EventStart(peak[0], peak[0])

@@ -219,10 +219,7 @@ class PlanningPolicy:
         rounds = self._settings.rounds
         history = history_of(one.found for one in decision.searches)
         page = plan_page(decision.question, history, decision.round, rounds, decision.complaint)
-        messages = [
-            system(plan_system(rounds, self._tools, self._sources)),
-            user(page),
-        ]
+        messages = [system(plan_system(rounds, self._tools, self._sources)), user(page)]
         kinds = [*self._tools, *(["answer"] if decision.searches else [])]
         form = plan_form(kinds, self._sources)
         loaded = self._pictures(decision, DECIDE_SHARE)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from agent.strategy import ToolUse
-from domain.asking import Evidence
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.options import TEMPERATURE
+from retrieval.query_context import TEMPERATURE
 from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
 from strategies.asked import quotation, weigh_documents
@@ -72,12 +70,6 @@ class Results:
         if known is None or known.score < found.score:
             self.documents[found.document.ref] = found
 
-    def add_frame(self, found: ScoredFrame) -> None:
-        """Add a frame, or raise its score."""
-        known = self.frames.get(found.frame.ref)
-        if known is None or known.score < found.score:
-            self.frames[found.frame.ref] = found
-
 
 class Search:
     """Finds frames, events and summaries.
@@ -110,7 +102,13 @@ class Search:
         results, inside = Results(), dict[str, TimeSpan]()
         all_documents: list[EventDocuments] = []
         began = self._clocks.began(view.videos)
-        for scope in _with_times(view, arguments, began):
+        # For a time of day, only the videos of which it is known are searched.
+        scopes = list(view.scopes)
+        if isinstance(arguments.times, ClockRange):
+            scopes = [scope for scope in scopes if scope.video in began]
+            if not scopes:
+                raise InputError(NO_CLOCK)
+        for scope in scopes:
             documents = self._indexes.documents(scope)
             clock = began.get(scope.video)
             span = self._span(arguments, view, scope, documents, use, results, clock)
@@ -247,7 +245,9 @@ class Search:
     def _add_frame(self, results: Results, found: ScoredFrame, query: SearchQuery) -> None:
         if len(results.inspected) < query.inspect_k:
             results.inspected[found.frame.ref] = [found.frame]
-        results.add_frame(found)
+        known = results.frames.get(found.frame.ref)
+        if known is None or known.score < found.score:
+            results.frames[found.frame.ref] = found
 
     def _retrieval(
         self,
@@ -264,7 +264,7 @@ class Search:
         fresh = [one for one in frames if one.frame.ref not in use.seen]
         looked = [one for frames in results.inspected.values() for one in frames][:MOST_INSPECTED]
         question = arguments.question or arguments.query
-        made = self._inspection.look(looked, question, use.model, joint=arguments.joint)
+        seen, readings = self._inspection.look(looked, question, use.model, joint=arguments.joint)
         # The frames that are shown: those found, and those looked at.
         scores = {one.frame.ref: one for one in fresh}
         for frame in looked:
@@ -272,14 +272,17 @@ class Search:
                 scores.setdefault(frame.ref, ScoredFrame(frame, 0.5))
         ranked = sorted(scores.values(), key=lambda one: -one.score)
         images = self._frames.show(
-            [one.frame for one in ranked], [one.score for one in ranked], made.read
+            [one.frame for one in ranked], [one.score for one in ranked], readings
         )
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
         weighed = weigh_documents(
-            self._indexes.text, chain(*documents), query, arguments.options, view, found
+            self._indexes.text, documents, query, arguments.options, view, found
         )
-        seen = (with_seen_text(image_evidence(one), made.seen) for one in images)
-        pieces = [*self._clocks.named([*pieces, *seen])]
+        shown = (
+            one.model_copy(update={"seen": seen.get(one.ref, "")})
+            for one in map(image_evidence, images)
+        )
+        pieces = [*self._clocks.named([*pieces, *shown])]
         best = max((piece.score for piece in pieces), default=0.0)
         close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
         return Retrieval(
@@ -313,27 +316,6 @@ class FrameSearch:
         if not made.images:
             raise InputError(made.searched)
         return made.model_copy(update={"mode": "frames"})
-
-
-def _with_times(
-    view: MemoryView, arguments: SearchArguments, began: Mapping[str, datetime]
-) -> list[Scope]:
-    """Return the videos that are searched: for a time of day those of which it is known.
-
-    Raises:
-        InputError: it is known of none.
-    """
-    if not isinstance(arguments.times, ClockRange):
-        return list(view.scopes)
-    known = [scope for scope in view.scopes if scope.video in began]
-    if not known:
-        raise InputError(NO_CLOCK)
-    return known
-
-
-def with_seen_text(piece: Evidence, seen: dict[str, str]) -> Evidence:
-    """Return a piece of evidence with what was seen on its image."""
-    return piece.model_copy(update={"seen": seen.get(piece.ref, "")})
 
 
 def _within(

@@ -91,10 +91,7 @@ class VisualMemorySettings(Frozen, allow_inf_nan=False):
 
 SUMMARIES, LOOKING = "summaries", "looking"
 
-PARTS = {
-    SUMMARIES: "none are made, found or begun with",
-    LOOKING: "frames are not inspected",
-}
+PARTS = {SUMMARIES: "none are made, found or begun with", LOOKING: "frames are not inspected"}
 
 SUMMARY = "summary"
 """The level of summaries begins with this; after it come the structure and the granularity."""

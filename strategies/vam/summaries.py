@@ -81,9 +81,25 @@ class Summarize:
         """
         if SUMMARIES in use.without:
             raise InputError("nothing is summarised: that part is switched off")
-        evidence = tuple(
-            piece for scope in view.scopes for piece in self._of_video(scope, arguments, use)
-        )
+        # There are summaries of each structure, granularity and prompt.
+        level = f"{SUMMARY} {arguments.structure} {arguments.granularity_s:g} s"
+        if arguments.query:
+            level = f"{level} {hashlib.sha256(arguments.query.encode()).hexdigest()[:12]}"
+        evidence = list[Evidence]()
+        for scope in view.scopes:
+            documents = self._indexes.documents(scope)
+            known = {one.number: one for one in documents if one.level == level}
+            events = documents.those(lambda one: not one.level.startswith(SUMMARY))
+            for window in _windows(events, arguments):
+                summary = known.get(window.number)
+                if summary is None or summary.from_clip < window.from_clip:
+                    summary = self._write(scope, level, window, arguments, events, use.model)
+                text = " ".join(summary.lines)
+                evidence.append(
+                    Evidence(
+                        ref=summary.ref, video=scope.video, span=summary.span, text=text, score=0.5
+                    )
+                )
         with self._store.begin() as session:
             writers = build_writers(session, self._builder, view.videos)
         return Retrieval(
@@ -94,25 +110,6 @@ class Summarize:
             searched=f"{len(evidence)} summaries of windows of {arguments.granularity_s:g} s",
             writers=writers,
         )
-
-    def _of_video(
-        self, scope: Scope, arguments: SummarizeArguments, use: ToolUse
-    ) -> Iterator[Evidence]:
-        documents = self._indexes.documents(scope)
-        level = _level(arguments)
-        known = {one.number: one for one in documents if one.level == level}
-        events = documents.those(lambda one: not one.level.startswith(SUMMARY))
-        for window in _windows(events, arguments):
-            summary = known.get(window.number)
-            if summary is None or summary.from_clip < window.from_clip:
-                summary = self._write(scope, level, window, arguments, events, use.model)
-            yield Evidence(
-                ref=summary.ref,
-                video=scope.video,
-                span=summary.span,
-                text=" ".join(summary.lines),
-                score=0.5,
-            )
 
     def _write(
         self,
@@ -150,14 +147,6 @@ class Summarize:
         return EventDocument(
             window.number, window.span, text, vector, node.id, level, window.from_clip
         )
-
-
-def _level(arguments: SummarizeArguments) -> str:
-    """Return the level of summaries of one structure, granularity and prompt."""
-    level = f"{SUMMARY} {arguments.structure} {arguments.granularity_s:g} s"
-    if not arguments.query:
-        return level
-    return f"{level} {hashlib.sha256(arguments.query.encode()).hexdigest()[:12]}"
 
 
 def _windows(events: EventDocuments, arguments: SummarizeArguments) -> Iterator[SummaryWindow]:

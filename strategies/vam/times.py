@@ -175,12 +175,7 @@ def timed_question(text: str) -> TimedQuestion | None:
     rest = " ".join((rest.replace(day[0], " ") if day else rest).split()).replace(" ?", "?")
     named = day[1].lower() if day else ""
     try:
-        times = ClockRange(
-            kind="clock",
-            day=_NAMED_DAYS.get(named, named),
-            start=start,
-            end=end,
-        )
+        times = ClockRange(kind="clock", day=_NAMED_DAYS.get(named, named), start=start, end=end)
     except ValueError:
         return None
     anything = all(map(_ANYTHING.fullmatch, set(terms(rest)) - function_words(rest)))

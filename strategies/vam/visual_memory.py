@@ -114,22 +114,19 @@ class Thinning:
         thinned = Thinned()
         latest = max((next(reversed(frames)) for frames in self._frames if frames), default=0)
         for older, tier in enumerate(self._tiers, 1):
-            for time in self._come_of_age(older - 1, now_ms - tier.from_age_ms, latest):
+            younger = older - 1
+            last_ms = now_ms - tier.from_age_ms
+            due: list[int] = []
+            for time in self._frames[younger]:
+                if time > last_ms or time == latest:
+                    break
+                due.append(time)
+            for time in due:
+                del self._frames[younger][time]
                 self._move(time, older, thinned)
         self._frames[-1].clear()
         self._staying = {t: None for t in self._staying if any(t in of for of in self._frames)}
         return thinned
-
-    def _come_of_age(self, tier: int, last_ms: int, latest_ms: int) -> list[int]:
-        """Take the frames up to a time out of a tier; they are in order of time."""
-        due: list[int] = []
-        for time in self._frames[tier]:
-            if time > last_ms or time == latest_ms:
-                break
-            due.append(time)
-        for time in due:
-            del self._frames[tier][time]
-        return due
 
     def _move(self, time_ms: int, tier: int, thinned: Thinned) -> None:
         interval = time_ms // self._tiers[tier - 1].every_ms
@@ -226,7 +223,8 @@ class VisualMemory:
         vector = self._vectors.vector(image)
         step = self._moments.add(time_ms, vector)
         if step.replaced_ms is not None:
-            self._drop(step.replaced_ms)
+            self._thinning.remove(step.replaced_ms)
+            self._forget(step.replaced_ms)
         reason = FrameReason.MOMENT if step.starts else FrameReason.END
         self._thinning.add(time_ms)
         self._change.added[time_ms] = StayingFrame(time_ms, reason)
@@ -246,10 +244,6 @@ class VisualMemory:
                 self._change.tiers[time] = tier
         change, self._change = self._change, VisualChange()
         return change
-
-    def _drop(self, time_ms: int) -> None:
-        self._thinning.remove(time_ms)
-        self._forget(time_ms)
 
     def _forget(self, time_ms: int) -> None:
         self._change.reasons.pop(time_ms, None)
@@ -311,23 +305,25 @@ class MomentKeeping:
         for time, image in frames:
             self._memory.add(time, image)
         change = self._memory.end_clip(clip.span.end_ms)
-        return KeptFrames(
-            frames=list(self._kept(change)),
-            state=self._memory.state.model_dump(mode="json"),
-            dropped=change.dropped,
-            changed=list(self._changed(change)),
-        )
-
-    def _kept(self, change: VisualChange) -> Iterator[FrameToKeep]:
+        kept = list[FrameToKeep]()
         for one in change.added.values():
             vector = change.vectors[one.time_ms]
-            size = self._size(one.tier)
-            yield FrameToKeep(one.time_ms, one.reason, one.tier, *size, vector, self._vectors)
-
-    def _changed(self, change: VisualChange) -> Iterator[FrameChange]:
+            side, quality = self._size(one.tier)
+            kept.append(
+                FrameToKeep(one.time_ms, one.reason, one.tier, side, quality, vector, self._vectors)
+            )
+        changed = list[FrameChange]()
         for time in sorted(change.reasons.keys() | change.tiers.keys()):
             tier = change.tiers.get(time)
-            yield FrameChange(time, change.reasons.get(time), tier, *self._size(tier or 0))
+            changed.append(
+                FrameChange(time, change.reasons.get(time), tier, *self._size(tier or 0))
+            )
+        return KeptFrames(
+            frames=kept,
+            state=self._memory.state.model_dump(mode="json"),
+            dropped=change.dropped,
+            changed=changed,
+        )
 
     def _size(self, tier: int) -> tuple[int | None, int | None]:
         """Return the longest side and the JPEG quality of a tier; None: as it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from agent.builder import BuildModels, note_rules
@@ -53,11 +53,7 @@ class WorldBuilder:
         self.look_back_ms = max(self._settings.scales_ms[0], self._settings.short_scales_ms[0])
 
     def begin(
-        self,
-        video: Video,
-        built: BuiltMemory,
-        earlier: Sequence[WatchedClip],
-        models: BuildModels,
+        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
     ) -> WorldBuild:
         """Begin or resume the build of a video."""
         return WorldBuild(self._settings, video, built, earlier, models)
@@ -107,7 +103,11 @@ class WorldBuild:
         lines = [line for clip in clips for line in seen_lines(clip)]
         self._lines += lines
         seen_ms = clips[-1].span.end_ms
-        known = self._known(lines)
+        people = {name for name, kind in self._types.items() if kind == EntityKind.PERSON}
+        people |= {line.speaker for line in lines if line.speaker}
+        described = [line.text for line in lines if not line.speaker]
+        names = tuple(sorted(name for name in people if not TAG.fullmatch(name)))
+        known = Known(people=names, narrated=bool(described) and is_narrated(described))
         nodes, written = [], []
         for window in self._due(seen_ms, ended=ended):
             text = self._caption(window)
@@ -129,13 +129,17 @@ class WorldBuild:
             for relation in self._relations(found, window, clip, seen_ms)
         ]
         span = TimeSpan.of(clips[0].span.start_ms, seen_ms)
-        lasting = self._semantic.step(relations, span, clips[-1].clip)
+        lasting, closed = self._semantic.step(relations, span, clips[-1].clip)
         finest = self._scales[0]
         open_from = seen_ms // finest * finest
         self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
         self._built_ms = seen_ms
-        relations += lasting.relations
-        new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}
+        relations += lasting
+        first: dict[EntityKey, int] = {}
+        for relation in relations:
+            for key in (relation.subject, relation.object):
+                first[key] = min(first.get(key, relation.clip), relation.clip)
+        new = {key: clip for key, clip in first.items() if key.name not in before}
         triples = [one for one in relations if one.predicate != MENTIONED]
         texts = [node.text for node in nodes] + [key.name for key in new]
         distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
@@ -146,16 +150,8 @@ class WorldBuild:
                 EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
             ],
             relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
-            closed=lasting.closed,
+            closed=closed,
         )
-
-    def _known(self, lines: Sequence[SeenLine]) -> Known:
-        """Return who is known by now, and whether these descriptions are in the first person."""
-        people = {name for name, kind in self._types.items() if kind == EntityKind.PERSON}
-        people |= {line.speaker for line in lines if line.speaker}
-        described = [line.text for line in lines if not line.speaker]
-        names = tuple(sorted(name for name in people if not TAG.fullmatch(name)))
-        return Known(people=names, narrated=bool(described) and is_narrated(described))
 
     def _due(self, seen_ms: int, *, ended: bool) -> Iterator[ScaleWindow]:
         times = [line.span.start_ms for line in self._lines]
@@ -170,7 +166,11 @@ class WorldBuild:
         """Write the caption of a window; "" where there was nothing."""
         finer = summarised_scale(self._scales, window.scale_ms)
         if finer is None:
-            text = finest_caption(line for line in self._lines if _starts_in(line, window.span))
+            text = finest_caption(
+                line
+                for line in self._lines
+                if window.span.start_ms <= line.span.start_ms < window.span.end_ms
+            )
             text = self._written(window, text.split(BREAK), text)
             if text:
                 self._counts.add(text)
@@ -241,15 +241,6 @@ class WorldBuild:
         return EntityKey(self._types.setdefault(name, str(EntityKind.CONCEPT)), name)
 
 
-def _first_clips(relations: Iterable[RelationDraft]) -> dict[EntityKey, int]:
-    """Return the first clip of each entity of these relations, in order."""
-    first: dict[EntityKey, int] = {}
-    for relation in relations:
-        for key in (relation.subject, relation.object):
-            first[key] = min(first.get(key, relation.clip), relation.clip)
-    return first
-
-
 def triple_text(relation: RelationDraft) -> str:
     """Return a relation as a sentence, as it is embedded and shown."""
     return f"{relation.subject.name} {relation.predicate} {relation.object.name}"
@@ -262,7 +253,3 @@ def seen_lines(clip: WatchedClip) -> Iterator[SeenLine]:
             said = line.source is MemorySource.SAID
             speaker = line.speaker or "" if said else ""
             yield SeenLine(span=line.span, text=line.text, speaker=speaker)
-
-
-def _starts_in(line: SeenLine, span: TimeSpan) -> bool:
-    return span.start_ms <= line.span.start_ms < span.end_ms

@@ -8,9 +8,8 @@ coarser scales found counts more: the scales agree on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from agent.builder import AskModel
 from agent.harness.inform import quote_untrusted
@@ -102,20 +101,10 @@ def choose_across_scales(
         At most so many, none of which lies within another.
     """
     form, words = question_form(question)
-    weighed = sorted(_weighed(found, _WEIGHTS[form]), key=lambda pair: -pair[0])
-    chosen: list[ScaleCandidate] = []
-    for _, candidate in weighed:
-        if len(chosen) < most and not any(_within(candidate, one) for one in chosen):
-            chosen.append(candidate)
-    return ChosenCaptions(chosen=tuple(chosen), reason=_reason(form, words, chosen))
-
-
-def _weighed(
-    found: Sequence[Sequence[ScaleCandidate]], weights: Sequence[float]
-) -> Iterable[tuple[float, ScaleCandidate]]:
-    """Yield candidates with their weight: the scale's, times their share and what agrees."""
+    # Each with its weight: the scale's, times its share and what agrees.
+    pairs = list[tuple[float, ScaleCandidate]]()
     shares = [_shares(candidates) for candidates in found]
-    for scale, (of_scale, weight) in enumerate(zip(shares, weights, strict=True)):
+    for scale, (of_scale, weight) in enumerate(zip(shares, _WEIGHTS[form], strict=True)):
         coarser = [pair for others in shares[scale + 1 :] for pair in others]
         for share, candidate in of_scale:
             agreeing = sum(
@@ -123,23 +112,28 @@ def _weighed(
                 for other, one in coarser
                 if (one.span.overlap_ms(candidate.span) == candidate.span.length_ms)
             )
-            yield weight * (share + AGREEMENT * agreeing), candidate
+            pairs.append((weight * (share + AGREEMENT * agreeing), candidate))
+    weighed = sorted(pairs, key=lambda pair: -pair[0])
+    chosen: list[ScaleCandidate] = []
+    for _, candidate in weighed:
+        # One that lies in another would say the same again.
+        if len(chosen) < most and not any(
+            candidate.span.overlap_ms(one.span)
+            >= min(candidate.span.length_ms, one.span.length_ms)
+            > 0
+            for one in chosen
+        ):
+            chosen.append(candidate)
+    asked = f'asks for {form} ("{words}")' if words else f"asks for {form}"
+    kept = ", ".join(f"{candidate.ref} at {candidate.span}" for candidate in chosen)
+    return ChosenCaptions(
+        chosen=tuple(chosen), reason=f"{asked}: {_ORDERS[form]}; kept {kept or 'nothing'}"
+    )
 
 
 def _shares(candidates: Sequence[ScaleCandidate]) -> list[tuple[float, ScaleCandidate]]:
     best = max((candidate.score for candidate in candidates), default=0.0)
     return [(one.score / best if best > 0 else 0.0, one) for one in candidates]
-
-
-def _within(one: ScaleCandidate, other: ScaleCandidate) -> bool:
-    """Check whether one of two captions lies in the other: it would say the same again."""
-    return one.span.overlap_ms(other.span) >= min(one.span.length_ms, other.span.length_ms) > 0
-
-
-def _reason(form: QuestionForm, words: str, chosen: Sequence[ScaleCandidate]) -> str:
-    asked = f'asks for {form} ("{words}")' if words else f"asks for {form}"
-    kept = ", ".join(f"{candidate.ref} at {candidate.span}" for candidate in chosen)
-    return f"{asked}: {_ORDERS[form]}; kept {kept or 'nothing'}"
 
 
 # What a language model chooses in a search: triples that bear on it, and captions of all scales.
@@ -153,52 +147,40 @@ REASON = 200
 """Characters of its reason that a search keeps."""
 
 
-class KeptTriples(NamedTuple):
-    """The triples that bear on a query, and what the search says of it."""
-
-    triples: Collection[Triple]
-    reason: str
-
-
-class KeptCaptions(NamedTuple):
-    """The captions that are kept, best first, and what the search says of it."""
-
-    captions: Sequence[Evidence]
-    reason: str
-
-
-def keep_triples(model: AskModel, query: str, matched: Sequence[Triple]) -> KeptTriples:
-    """Return those of the triples matched to a query that bear on it; all without a reply."""
+def keep_triples(
+    model: AskModel, query: str, matched: Sequence[Triple]
+) -> tuple[Sequence[Triple], str]:
+    """Return those of the triples matched to a query that bear on it, and why; all if unread."""
     triples = list(dict.fromkeys(matched))
     if not triples:
-        return KeptTriples((), "no triple is like it")
+        return (), "no triple is like it"
     asked = [system(prompt("filter_system")), user(filter_page(query, triples))]
     try:
         numbers = model.ask("filter", asked, FilterReply).sound(len(triples))
     except (Unreadable, BudgetExceeded) as error:
-        return KeptTriples(triples, f"all {len(triples)} triples are kept by rules: {_why(error)}")
+        return triples, f"all {len(triples)} triples are kept by rules: {_why(error)}"
     kept = [triples[number] for number in numbers]
-    return KeptTriples(kept, f"{len(kept)} of {len(triples)} triples bear on it")
+    return kept, f"{len(kept)} of {len(triples)} triples bear on it"
 
 
 def choose_captions(
     model: AskModel, query: str, found: Sequence[Evidence], most: int
-) -> KeptCaptions | str:
-    """Return at most so many of the captions, best first; why there is no choice as a text."""
+) -> tuple[Sequence[Evidence] | None, str]:
+    """Return at most so many of the captions, best first, and why; None without a choice."""
     if len(found) <= most:
-        return KeptCaptions(found, f"all {len(found)} captions that were found")
+        return found, f"all {len(found)} captions that were found"
     shown = [(one.span, quote_untrusted(one.text, SHOWN)) for one in found]
     rules = prompt("choose_system", most=most)
     asked = [system(rules), user(choose_page(query, shown, most))]
     try:
         reply = model.ask("choose", asked, ChooseReply)
     except (Unreadable, BudgetExceeded) as error:
-        return f"chosen by rules: {_why(error)}"
+        return None, f"chosen by rules: {_why(error)}"
     kept = [found[number] for number in reply.sound(len(found), most)]
     if not kept:
-        return "chosen by rules: the model chose none"
+        return None, "chosen by rules: the model chose none"
     places = ", ".join(f"{one.ref} at {one.span}" for one in kept)
-    return KeptCaptions(kept, f'the model\'s choice ("{_why(reply.reason)}"): kept {places}')
+    return kept, f'the model\'s choice ("{_why(reply.reason)}"): kept {places}'
 
 
 def _why(reason: object) -> str:

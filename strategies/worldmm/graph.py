@@ -7,7 +7,7 @@ searches is made of their arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,25 +51,21 @@ def synonyms(
         known: the first entities, whose pairs among each other are known already.
         apart: (E,) marks entities of which two are never synonyms.
     """
-    found = list(_blocks(vectors, least, known))
+    found = list[tuple[Pairs, Floats]]()
+    for start in range(known, len(vectors), BLOCK):
+        new_block = vectors[start : start + BLOCK]
+        near = new_block @ vectors[: start + len(new_block)].T
+        rows, columns = np.nonzero(near >= least)
+        earlier = columns < rows + start
+        rows, columns = rows[earlier], columns[earlier]
+        columns_and_rows = np.stack([columns, rows + start], axis=1).astype(np.int64)
+        found.append((columns_and_rows, np.minimum(near[rows, columns], 1.0).astype(np.float64)))
     if not found:
         return NO_SYNONYMS
     pairs = np.concatenate([block for block, _ in found])
     cosines = np.concatenate([block for _, block in found])
     joined = np.ones(len(pairs), dtype=np.bool_) if apart is None else ~apart[pairs].all(axis=1)
     return Synonyms(pairs[joined], cosines[joined])
-
-
-def _blocks(vectors: Vectors, least: float, known: int) -> Iterator[tuple[Pairs, Floats]]:
-    """Yield pairs of a block of new entities with all entities before each of them."""
-    for start in range(known, len(vectors), BLOCK):
-        block = vectors[start : start + BLOCK]
-        cosines = block @ vectors[: start + len(block)].T
-        rows, columns = np.nonzero(cosines >= least)
-        earlier = columns < rows + start
-        rows, columns = rows[earlier], columns[earlier]
-        pairs = np.stack([columns, rows + start], axis=1).astype(np.int64)
-        yield pairs, np.minimum(cosines[rows, columns], 1.0).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

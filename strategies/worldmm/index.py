@@ -47,14 +47,6 @@ class ScaleView:
     pieces: Pieces
 
 
-@dataclass(frozen=True, eq=False)
-class SemanticView:
-    """The relations that last as of a clip: what is searched, and the relations by number."""
-
-    index: SemanticIndex
-    relations: Sequence[StoredRelation]
-
-
 class WorldIndex:
     """What was built of one video."""
 
@@ -131,15 +123,14 @@ class WorldIndex:
         )
         return ScaleView(index, nodes, stated, pieces)
 
-    def semantic(self, last_clip: int) -> SemanticView:
-        """Return the relations that last as of a clip."""
+    def semantic(self, last_clip: int) -> tuple[SemanticIndex, list[StoredRelation]]:
+        """Return what is searched of the relations that last as of a clip, and these by number."""
         relations = [
             one for one in self._built.relations if one.level == SEMANTIC and holds(one, last_clip)
         ]
         vectors = self._stacked([one.vector for one in relations])
         ends, alike = self._ends(relations), self._alike_by(last_clip)
-        index = semantic_index(len(self.entities), ends, vectors, alike)
-        return SemanticView(index, relations)
+        return semantic_index(len(self.entities), ends, vectors, alike), relations
 
     def text_of(self, relation: StoredRelation) -> str:
         """Return a relation as a sentence."""

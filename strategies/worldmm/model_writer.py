@@ -7,15 +7,16 @@ or beyond the limits of ``strategies.worldmm.replies``, is left out.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
-from agent.builder import AskModel, Reply
+from agent.builder import AskModel
 from agent.reasoners.port import Unreadable
 from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
-from models.messages import assistant, system, user
 from models.prompts import prompts_beside
+from strategies.policy_parts import ask_sound
 from strategies.worldmm.replies import (
     ConsolidationReply,
     WrittenCaption,
@@ -43,7 +44,7 @@ class ModelWriter:
     """Writes WorldMM's memory. Each method raises ``Unreadable`` where no reply can be read."""
 
     def __init__(self, model: AskModel, settings: WorldMemorySettings) -> None:
-        self._model, self._settings = model, settings
+        self._ask, self._settings = partial(ask_sound, model, repair_page), settings
 
     def caption(self, span: TimeSpan, lines: Sequence[str]) -> str:
         """Return the caption of a stretch from its lines or finer captions, in order."""
@@ -102,28 +103,6 @@ class ModelWriter:
         known = tags_in(one.text for one in (new, *existing))
         triple = decision.triple if is_sound(decision.triple, known) else new
         return Consolidation(replaced=replaced, triple=triple)
-
-    def _ask(
-        self,
-        purpose: str,
-        rules: str,
-        page: str,
-        schema: type[Reply],
-        complaints: Callable[[Reply], list[str]],
-    ) -> Reply:
-        messages = [system(rules), user(page)]
-        try:
-            reply = self._model.ask(purpose, messages, schema)
-        except Unreadable as error:
-            repair = user(repair_page([str(error)]))
-            return self._model.ask(f"{purpose}-repair", [*messages, repair], schema)
-        if not (wrong := complaints(reply)):
-            return reply
-        turns = [*messages, assistant(reply.model_dump_json()), user(repair_page(wrong))]
-        try:
-            return self._model.ask(f"{purpose}-repair", turns, schema)
-        except Unreadable:
-            return reply
 
 
 def _within_limits(reply: Written) -> Written:

@@ -58,10 +58,7 @@ class ModelPolicy:
         loaded = self._pictures(decision, DECIDE_SHARE)
         reply = self._calls.ask(
             "decide",
-            [
-                system(decide_system(rounds, self._memories, by_words=self._by_words)),
-                user(page),
-            ],
+            [system(decide_system(rounds, self._memories, by_words=self._by_words)), user(page)],
             decide_form(self._memories, searched=bool(searches), narrow=self._calls.in_process),
             round=decision.round,
             temperature=0.0,

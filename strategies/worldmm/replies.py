@@ -66,7 +66,13 @@ def filter_page(query: str, triples: Sequence[Triple]) -> str:
 def choose_page(query: str, captions: Sequence[tuple[TimeSpan, str]], most: int) -> str:
     """Return the request to choose among captions of all scales, each with when it is."""
     shown = [f"{span}, {span.length_ms // 1000} s: {text}" for span, text in captions]
-    return prompt("choose", query=sanitise(query), captions=_numbered(shown), most=most)
+    numbered = enumerate(map(sanitise_generated, shown))
+    return prompt(
+        "choose",
+        query=sanitise(query),
+        captions=join_lines(f"{number}. {text}" for number, text in numbered),
+        most=most,
+    )
 
 
 def decide_system(rounds: int, memories: Iterable[str], *, by_words: bool = True) -> str:
@@ -137,11 +143,6 @@ def _triple(triple: Triple) -> str:
 
 def _numbered_triples(triples: Sequence[Triple]) -> str:
     return join_lines(f"{number}. {_triple(one)}" for number, one in enumerate(triples))
-
-
-def _numbered(texts: Sequence[str]) -> str:
-    numbered = enumerate(map(sanitise_generated, texts))
-    return join_lines(f"{number}. {text}" for number, text in numbered)
 
 
 # The times of a video that a query names, as questions and models write them; pure.

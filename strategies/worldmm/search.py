@@ -17,8 +17,8 @@ from models.ports import ImageEncoder, TextEmbedder, embed_queries
 from retrieval.built_views import check_built
 from retrieval.chapters import caption_sentences
 from retrieval.keyframe_mode import image_evidence
-from retrieval.options import TEMPERATURE
 from retrieval.people_in_query import view_people, with_current_names
+from retrieval.query_context import TEMPERATURE
 from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from retrieval.result import Retrieval, ShownImage
 from store.database import Store
@@ -26,14 +26,13 @@ from store.queries.characters import people_in_view
 from strategies.asked import Asked, Pieces, ask, joined, quote_nearest
 from strategies.kept_frames import FrameReader, spread_frames
 from strategies.worldmm.choice import (
-    KeptTriples,
     ScaleCandidate,
     choose_across_scales,
     choose_captions,
     keep_triples,
 )
 from strategies.worldmm.graph import Vectors, nearest, search_scale, search_semantic
-from strategies.worldmm.index import ScaleView, SemanticView, WorldIndexes
+from strategies.worldmm.index import ScaleView, WorldIndexes
 from strategies.worldmm.replies import find_span, names_only_time
 from strategies.worldmm.settings import (
     GRAPH,
@@ -65,11 +64,7 @@ class _Search:
     name = ""
 
     def __init__(
-        self,
-        store: Store,
-        text: TextEmbedder,
-        indexes: WorldIndexes,
-        settings: WorldMemorySettings,
+        self, store: Store, text: TextEmbedder, indexes: WorldIndexes, settings: WorldMemorySettings
     ) -> None:
         self._store, self._text = store, text
         self._indexes, self._settings = indexes, settings
@@ -168,20 +163,26 @@ class EpisodicSearch(_Search):
             )
             return with_options, finest, reason
         if GRAPH in use.without:
-            matched, kept = [], KeptTriples((), "entities and triples are switched off")
+            kept: Collection[Triple] = ()
+            why = "entities and triples are switched off"
         else:
-            matched = [scale.triple(n) for scale in scales for n in self._matched(scale, asked)]
-            kept = keep_triples(use.model, asked.question.text, matched)
-        by_scale = self._by_scale(scales, asked, use, frozenset(kept.triples))
+            matched = [
+                scale.triple(one.number)
+                for scale in scales
+                for one in nearest(
+                    scale.view.index.triple_vectors @ asked.vector, self._settings.matched_triples
+                )
+            ]
+            kept, why = keep_triples(use.model, asked.question.text, matched)
+        by_scale = self._by_scale(scales, asked, use, frozenset(kept))
         fresh = [[one for one in found if one[0].ref not in use.seen] for found in by_scale]
         pieces = [one for found in fresh for one, _ in found]
-        taken = choose_captions(
-            use.model, asked.question.text, pieces, self._settings.captions_kept
-        )
-        if isinstance(taken, str):
+        most = self._settings.captions_kept
+        taken, how = choose_captions(use.model, asked.question.text, pieces, most)
+        if taken is None:
             chosen, reason = self._by_rules(asked, fresh)
-            return chosen, finest, f"{kept.reason}; {taken}; {reason}"
-        return taken.captions, finest, f"{kept.reason}; {taken.reason}"
+            return chosen, finest, f"{why}; {how}; {reason}"
+        return taken, finest, f"{why}; {how}"
 
     def _by_rules(
         self, asked: Asked, by_scale: Sequence[Sequence[Scored]]
@@ -203,11 +204,6 @@ class EpisodicSearch(_Search):
         for place, level in enumerate(levels[:1] if SCALES in use.without else levels):
             view = index.scale(level, scope.last_clip)
             yield _Scale(scope, place, view, index.names, names)
-
-    def _matched(self, scale: _Scale, asked: Asked) -> Iterator[int]:
-        """Yield the numbers of the triples nearest to a query."""
-        cosines = scale.view.index.triple_vectors @ asked.vector
-        return (one.number for one in nearest(cosines, self._settings.matched_triples))
 
     def _by_scale(
         self,
@@ -276,16 +272,16 @@ class SemanticSearch(_Search):
 
     def _of_video(self, scope: Scope, asked: Asked) -> Iterator[Evidence]:
         index, names = self._indexes.of(scope.video), asked.question.people.names(scope.video)
-        view: SemanticView = index.semantic(scope.last_clip)
-        for one in search_semantic(view.index, asked.vector, self._settings):
-            relation = view.relations[one.number]
+        searched, relations = index.semantic(scope.last_clip)
+        for one in search_semantic(searched, asked.vector, self._settings):
+            relation = relations[one.number]
             text, times = index.text_of(relation), len(relation.evidence)
             yield Evidence(
                 ref=f"r{relation.id}",
                 video=scope.video,
                 span=relation.span,
                 text=with_current_names(f"{text} ({times} times)" if times > 1 else text, names),
-                score=self._nearness(asked.vector, view.index.vectors[one.number]),
+                score=self._nearness(asked.vector, searched.vectors[one.number]),
             )
 
 
@@ -328,7 +324,25 @@ class VisualSearch:
             )
         span = find_span(arguments.query)
         if span is None:
-            return self._by_words(view, arguments.query, use)
+            encoder = self._encoder()
+            if encoder is None:
+                raise InputError(f"this profile has no image-text model: {BY_TIME}")
+            most = self._most + len(use.seen)
+            found = self._frames.nearest(view, arguments.query, most)
+            if not found:
+                raise InputError(
+                    f"the frames were kept without {encoder.name} (homer reembed makes vectors of "
+                    f"it): {BY_TIME}"
+                )
+            nearest_frames = [one for one in found if one.frame.ref not in use.seen][: self._most]
+            images = self._frames.show(
+                [one.frame for one in nearest_frames], [one.score for one in nearest_frames]
+            )
+            close = bool(nearest_frames) and (
+                use.model is not None or nearest_frames[0].score >= encoder.close
+            )
+            reason = f"kept frames by their likeness under {encoder.name}"
+            return _retrieval(arguments.query, images, reason, close=close)
         # Frames of a time in its order; those around an instant.
         query = arguments.query
         if len(view.scopes) > 1:
@@ -343,24 +357,6 @@ class VisualSearch:
         close = asked_for or best >= closeness_threshold(max(1, len(images)))
         reason = f"{len(images)} of {len(frames)} kept frames of {wide}"
         return _retrieval(query, images, reason, close=bool(images) and close)
-
-    def _by_words(self, view: MemoryView, query: str, use: ToolUse) -> Retrieval:
-        """Return the frames that are most alike to the query, best first."""
-        encoder = self._encoder()
-        if encoder is None:
-            raise InputError(f"this profile has no image-text model: {BY_TIME}")
-        most = self._most + len(use.seen)
-        found = self._frames.nearest(view, query, most)
-        if not found:
-            raise InputError(
-                f"the frames were kept without {encoder.name} (homer reembed makes vectors of it): "
-                f"{BY_TIME}"
-            )
-        fresh = [one for one in found if one.frame.ref not in use.seen][: self._most]
-        images = self._frames.show([one.frame for one in fresh], [one.score for one in fresh])
-        close = bool(fresh) and (use.model is not None or fresh[0].score >= encoder.close)
-        reason = f"kept frames by their likeness under {encoder.name}"
-        return _retrieval(query, images, reason, close=close)
 
     def _compared(self, query: str, images: Sequence[ShownImage]) -> tuple[ShownImage, ...]:
         """Return images scored by how near what was recognised on them is to the query.

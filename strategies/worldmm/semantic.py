@@ -8,7 +8,7 @@ was.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -139,26 +139,20 @@ class Recurrences:
         """Yield what of ``keys`` recurred on enough occasions and says something that lasts."""
         for key in keys:
             seen = self._seen[key]
-            if len(seen.evidence) >= occasions and _says_something(key):
-                yield _semantic(key, seen)
-
-
-def _says_something(key: Key) -> bool:
-    verb = key[1].removeprefix(NOT).partition(" ")[0]
-    return verb not in _TRANSIENT
-
-
-def _semantic(key: Key, seen: Recurrence) -> SemanticTriple:
-    """Return what recurred; its object is written as it mostly was."""
-    subject, predicate, _ = key
-    written = max(seen.objects, key=lambda name: (seen.objects[name], -len(name), name))
-    return SemanticTriple(
-        triple=Triple(subject=subject, predicate=predicate, object=written),
-        occasions=len(seen.evidence),
-        days=tuple(seen.days),
-        evidence=tuple(seen.evidence),
-        from_clip=seen.clip,
-    )
+            if (
+                len(seen.evidence) >= occasions
+                and key[1].removeprefix(NOT).partition(" ")[0] not in _TRANSIENT
+            ):
+                # The object is written as it mostly was.
+                subject, predicate, _ = key
+                written = max(seen.objects, key=lambda name: (seen.objects[name], -len(name), name))
+                yield SemanticTriple(
+                    triple=Triple(subject=subject, predicate=predicate, object=written),
+                    occasions=len(seen.evidence),
+                    days=tuple(seen.days),
+                    evidence=tuple(seen.evidence),
+                    from_clip=seen.clip,
+                )
 
 
 def consolidate_by_rules(
@@ -180,23 +174,18 @@ def consolidate_by_rules(
         for key in overtaken:
             del added[key]
         added[key_of(new.triple)] = new.model_copy(update={"from_clip": clip})
-    closed = list(_replaced(added, by_subject))
-    return SemanticChange(
-        closed=tuple(one.model_copy(update={"to_clip": clip}) for one in closed),
-        added=tuple(added.values()),
-    )
-
-
-def _replaced(
-    added: Mapping[Key, SemanticTriple], by_subject: Mapping[str, Sequence[SemanticTriple]]
-) -> Iterator[SemanticTriple]:
+    closed = list[SemanticTriple]()
     seen: set[int] = set()
     for new in added.values():
         for old in by_subject.get(new.triple.subject, ()):
             same = says_same(new.triple, old.triple) or contradicts(new.triple, old.triple)
             if same and id(old) not in seen:
                 seen.add(id(old))
-                yield old
+                closed.append(old)
+    return SemanticChange(
+        closed=tuple(one.model_copy(update={"to_clip": clip}) for one in closed),
+        added=tuple(added.values()),
+    )
 
 
 # Consolidation of new semantic triples with those like them, decided by a language model; pure.

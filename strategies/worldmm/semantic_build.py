@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,28 +32,6 @@ from strategies.worldmm.settings import WorldMemorySettings
 # What lasts of some minutes by a language model, consolidated with what is known already.
 
 _LOG = logging.getLogger(f"homer.{__name__}")
-
-
-@dataclass
-class _Changing:
-    """What is valid while new triples are consolidated one after another."""
-
-    valid: list[SemanticTriple]
-    closed: list[SemanticTriple] = field(default_factory=list)
-    added: list[SemanticTriple] = field(default_factory=list)
-
-    def apply(self, change: SemanticChange, clip: int) -> None:
-        """Close and add; what began in this step and is replaced in it never was."""
-        (new,) = change.added
-        gone = {one.triple for one in change.closed} | {new.triple}
-        begun = {one.triple for one in self.added}
-        self.closed += [
-            one.model_copy(update={"to_clip": clip})
-            for one in self.valid
-            if one.triple in gone - begun
-        ]
-        self.added = [*(one for one in self.added if one.triple not in gone), new]
-        self.valid = [*(one for one in self.valid if one.triple not in gone), new]
 
 
 class SemanticByModel:
@@ -87,7 +64,7 @@ class SemanticByModel:
         if not rests:
             return SemanticChange()
         shown = list(rests)
-        changing = _Changing(list(valid))
+        now, closed, added = list(valid), list[SemanticTriple](), list[SemanticTriple]()
         lasting = self._writer.lasting(span, shown)
         if lasting:
             self._read([one.text for one in valid] + [triple.text for triple, _ in lasting])
@@ -96,9 +73,17 @@ class SemanticByModel:
             new = SemanticTriple(
                 triple=triple, occasions=len(refs), days=(), evidence=tuple(refs), from_clip=clip
             )
-            near = self._near(new, changing.valid)
-            changing.apply(consolidate(new, near, self._decide, clip), clip)
-        return SemanticChange(closed=tuple(changing.closed), added=tuple(changing.added))
+            change = consolidate(new, self._near(new, now), self._decide, clip)
+            (new,) = change.added
+            # What began in this step and is replaced in it never was.
+            gone = {one.triple for one in change.closed} | {new.triple}
+            ended = gone - {one.triple for one in added}
+            closed += [
+                one.model_copy(update={"to_clip": clip}) for one in now if one.triple in ended
+            ]
+            added = [*(one for one in added if one.triple not in gone), new]
+            now = [*(one for one in now if one.triple not in gone), new]
+        return SemanticChange(closed=tuple(closed), added=tuple(added))
 
     def _near(
         self, new: SemanticTriple, valid: Sequence[SemanticTriple]
@@ -125,30 +110,15 @@ class SemanticByModel:
             decision = self._writer.consolidation(new, existing)
         except Unreadable:
             note_rules(_LOG, "a triple was consolidated by rules: no reply could be read")
-            decision = _by_rules(new, existing)
+            numbers = [
+                number
+                for number, old in enumerate(existing)
+                if says_same(new, old) or contradicts(new, old)
+            ]
+            decision = Consolidation(replaced=tuple(numbers), triple=new)
         same = [number for number, old in enumerate(existing) if old == decision.triple]
         replaced = tuple(dict.fromkeys((*decision.replaced, *same)))
         return decision.model_copy(update={"replaced": replaced})
-
-
-def _by_rules(new: Triple, existing: Sequence[Triple]) -> Consolidation:
-    replaced = [
-        number
-        for number, old in enumerate(existing)
-        if says_same(new, old) or contradicts(new, old)
-    ]
-    return Consolidation(replaced=tuple(replaced), triple=new)
-
-
-KeyOf = Callable[[str], EntityKey]
-
-
-@dataclass(frozen=True)
-class SemanticStep:
-    """The semantic relations that begin and that are closed."""
-
-    relations: Sequence[RelationDraft] = ()
-    closed: Sequence[ClosedRelation] = ()
 
 
 class SemanticBuild:
@@ -166,7 +136,7 @@ class SemanticBuild:
         settings: WorldMemorySettings,
         built: BuiltMemory,
         level: str,
-        key_of: KeyOf,
+        key_of: Callable[[str], EntityKey],
         model: SemanticByModel | None = None,
     ) -> None:
         self._settings, self._level = settings, level
@@ -191,8 +161,10 @@ class SemanticBuild:
             if r.level == SEMANTIC and r.to_clip is None
         ]
 
-    def step(self, relations: Sequence[RelationDraft], span: TimeSpan, clip: int) -> SemanticStep:
-        """Return what the triples of a step change.
+    def step(
+        self, relations: Sequence[RelationDraft], span: TimeSpan, clip: int
+    ) -> tuple[list[RelationDraft], list[ClosedRelation]]:
+        """Return the semantic relations that the triples of a step begin and close.
 
         Args:
             relations: of the captions of the step.
@@ -211,10 +183,16 @@ class SemanticBuild:
         gone = {(one.triple, one.from_clip) for one in change.closed}
         self._valid = [one for one in self._valid if (one.triple, one.from_clip) not in gone]
         self._valid += change.added
-        return SemanticStep(
-            relations=[self._relation(one, clip) for one in change.added],
-            closed=[self._closed(one, clip) for one in change.closed],
-        )
+        return [self._relation(one, clip) for one in change.added], [
+            ClosedRelation(
+                SEMANTIC,
+                self._key_of(one.triple.subject),
+                one.triple.predicate,
+                self._key_of(one.triple.object),
+                clip,
+            )
+            for one in change.closed
+        ]
 
     def _change(self, seen: Sequence[EpisodicTriple], span: TimeSpan, clip: int) -> SemanticChange:
         """Return what the model makes of triples; by rules without one, or without a reply."""
@@ -245,13 +223,4 @@ class SemanticBuild:
             span=spans[-1] if spans else TimeSpan.of(0, 0),
             clip=clip,
             evidence=tuple(int(ref) for ref in one.evidence),
-        )
-
-    def _closed(self, one: SemanticTriple, clip: int) -> ClosedRelation:
-        return ClosedRelation(
-            SEMANTIC,
-            self._key_of(one.triple.subject),
-            one.triple.predicate,
-            self._key_of(one.triple.object),
-            clip,
         )

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.errors import SetupError, WeightsMissing
 from flows.ingest_video import models_used
-from models.hub import ENDPOINT, HubModel
-from models.image_folder import FILES
+from models.hub import ENDPOINT, FILES, HubModel
 from models.profile import Profile, load_profile
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox

@@ -18,7 +18,7 @@ from domain.search import Aim
 from domain.settings import Settings
 from library.library_search import LibraryQuery, search_library
 from memory.write_clip import remember
-from models.image_folder import FILES, missing_files
+from models.hub import FILES, missing_files
 from models.image_text import ImageTextEncoder, preprocess, read_preprocessing
 from models.ports import Image
 from models.profile import Profile

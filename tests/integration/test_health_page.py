@@ -16,8 +16,8 @@ from flows.schedules.kinds import ScheduleEntry, ScheduleRun
 from services.health import Check, disk_space, recent_failures, versions
 from store.database import Store
 from store.queries.clips import mark_clip, memory_view
-from store.queries.schedules import record_processed
 from store.queries.trajectories import add_trajectory, end_trajectory
+from store.queries.videos import record_processed
 from tests.support.app_pages import EVIL, app_over, open_page, open_page_in, press, tables, words
 from tests.support.memory import VIDEO, known_video
 from ui.health import checks_of

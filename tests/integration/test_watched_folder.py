@@ -20,8 +20,7 @@ from perception.perceive_clip import perceive
 from perception.source import video_id
 from store.database import Store
 from store.home import Home
-from store.queries.schedules import failed_items
-from store.queries.videos import list_videos
+from store.queries.videos import failed_items, list_videos
 from tests.support.light_models import in_little_clips
 from tests.support.media import make_video
 

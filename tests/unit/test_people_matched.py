@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from domain.media import Box, Group, IdentityKind, Sighting
 from domain.time import TimeSpan, merge_close_spans
-from people.face_voice_evidence import (
+from people.characters import (
     MIN_SPEECH_MS,
     VISIBLE_GAP_MS,
     spans_alone,

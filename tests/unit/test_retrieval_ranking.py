@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from domain.people import Character
 from retrieval.heuristics.options import actor_lines, are_people, people_in_option
-from retrieval.heuristics.whole_sentences import complete_sentences
 from retrieval.lines import LineSet, line_set
 from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
 from retrieval.ranking import best_lines
 from retrieval.relevance import closeness_threshold, decayed, standardise
 from retrieval.signals import roster
+from retrieval.structure import complete_sentences
 from store.queries.search import StoredLine
 from tests.support.full_suite import examples
 from tests.support.ranking import shares
