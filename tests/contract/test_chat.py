@@ -227,8 +227,7 @@ def test_a_reply_that_was_cut_off_is_counted_recorded_and_not_trusted(supports: 
 
 
 def test_a_reply_that_was_whole_before_it_was_cut_off_counts() -> None:
-    said = Answer('{"name": "Paris"}\n\n\n\n', finish="length")
-    with OpenAIServer([said]) as server:
+    with OpenAIServer([Answer('{"name": "Paris"}\n\n\n\n', finish="length")]) as server:
         assert chat_of(server).ask(TURNS, City, purpose="act").value.name == "Paris"
 
 
@@ -374,8 +373,7 @@ def test_gemini_is_made_with_its_key_and_limit(monkeypatch: pytest.MonkeyPatch) 
 
     spec = load_profile("gemini").chat["default"]
     model: Any = make_chat_model(spec, 0.8)
-    assert type(model).__name__ == "ChatGoogleGenerativeAI"
-    assert model.temperature == 0.8
+    assert (type(model).__name__, model.temperature) == ("ChatGoogleGenerativeAI", 0.8)
     assert model.max_output_tokens == spec.max_tokens + spec.thinking_tokens
     assert KEY not in repr(model)
 

@@ -28,6 +28,10 @@ from store.home import Home
 from tests.conftest import WEIGHTS
 from tests.support.signals import SAMPLE_HZ, frame_at, noise, samples_of, silence
 
+Shared = Callable[[str], Path]
+WEIGHTS_OF_THINGS = Home.default().weights
+SETTINGS = WatchSettings()
+
 
 @pytest.fixture(scope="module")
 def pack(toolbox: Toolbox) -> Path:
@@ -109,10 +113,6 @@ def test_a_folder_that_is_no_pack_is_refused(pack: Path, tmp_path: Path) -> None
         NamedPackEngine(str(tmp_path), tmp_path)
 
 
-Shared = Callable[[str], Path]
-WEIGHTS_OF_THINGS = Home.default().weights
-
-
 @pytest.fixture(scope="module")
 def detector() -> ObjectDetector:
     try:
@@ -129,17 +129,11 @@ def meeting(shared_media: Shared) -> Image:
     return frame_at(shared_media("of_meeting.mp4"), 5.0)
 
 
-def inside(box: tuple[int, int, int, int], image: Image) -> bool:
-    x0, y0, x1, y1 = box
-    return bool(0 <= x0 < x1 <= image.shape[1] and 0 <= y0 < y1 <= image.shape[0])
-
-
 def overlap(a: Thing, b: Thing) -> float:
     width = min(a.box[2], b.box[2]) - max(a.box[0], b.box[0])
     height = min(a.box[3], b.box[3]) - max(a.box[1], b.box[1])
     shared = max(0, width) * max(0, height)
-    areas = [(t.box[2] - t.box[0]) * (t.box[3] - t.box[1]) for t in (a, b)]
-    return shared / (sum(areas) - shared)
+    return shared / (sum([(t.box[2] - t.box[0]) * (t.box[3] - t.box[1]) for t in (a, b)]) - shared)
 
 
 def test_people_are_found_each_once(detector: ObjectDetector, shared_media: Shared) -> None:
@@ -156,7 +150,9 @@ def test_things_are_well_formed(detector: ObjectDetector, meeting: Image) -> Non
     for thing in found:
         assert thing.label in detector.labels
         assert detector.min_score <= thing.score <= 1
-        assert inside(thing.box, meeting)
+        x0, y0, x1, y1 = thing.box
+        assert 0 <= x0 < x1 <= meeting.shape[1]
+        assert 0 <= y0 < y1 <= meeting.shape[0]
     same = [(a, b) for a in found for b in found if a is not b and a.label == b.label]
     assert all(overlap(a, b) < 0.5 for a, b in same)
 
@@ -181,15 +177,8 @@ def test_nothing_is_on_empty_images(detector: ObjectDetector, shape: tuple[int, 
 
 
 def test_the_kinds_are_those_of_coco() -> None:
-    assert (len(coco_labels()), coco_labels()[0], coco_labels()[63], coco_labels()[-1]) == (
-        80,
-        "person",
-        "laptop",
-        "toothbrush",
-    )
-
-
-SETTINGS = WatchSettings()
+    assert (len(coco_labels()), coco_labels()[0], coco_labels()[63]) == (80, "person", "laptop")
+    assert coco_labels()[-1] == "toothbrush"
 
 
 @pytest.fixture(scope="module")

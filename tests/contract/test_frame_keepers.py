@@ -21,10 +21,6 @@ from tests.support.reservoir_keeper import Reservoir
 VIDEO = Video(id="a" * 16, title="talk", path=None, duration_ms=0)
 CLIP_MS = 12_000
 """No multiple of the usual lengths, so that what keepers count goes on over clips' ends."""
-MOST_STATE = 1 << 16
-"""Bytes of the state as JSON."""
-MOST_HELD = 40
-"""Frames that a keeper may hold at a time."""
 
 KEEPERS = {"reservoir": Reservoir} | {
     one.name: one.keeper for one in all_strategies() if one.keeper is not None
@@ -38,8 +34,7 @@ def keeper(request: pytest.FixtureRequest) -> FrameKeeper:
 
 def picture(time_ms: int) -> Image:
     """A picture of a scene of seven seconds, with noise that differs in strength."""
-    noise = np.random.default_rng(time_ms)
-    level = 40 + 50 * (time_ms // 7_000 % 4)
+    noise, level = np.random.default_rng(time_ms), 40 + 50 * (time_ms // 7_000 % 4)
     return np.asarray(
         noise.normal(level, 1 + time_ms // 500 % 9, (36, 64, 3)).clip(0, 255), "uint8"
     )
@@ -148,8 +143,7 @@ def test_memory_is_bounded_however_long_the_video_is(keeper: FrameKeeper) -> Non
 
     for index in range(examples(80, 300)):
         clip = clip_of(index)
-        made = keeper.begin(VIDEO, state, None).clip(clip, counted(clip))
-        state = through_the_store(made.state)
+        state = through_the_store(keeper.begin(VIDEO, state, None).clip(clip, counted(clip)).state)
         largest = max(largest, len(json.dumps(state)))
-    assert most <= MOST_HELD
-    assert largest <= MOST_STATE
+    assert most <= 40  # frames that a keeper may hold at a time
+    assert largest <= 1 << 16  # bytes of the state as JSON

@@ -39,6 +39,9 @@ from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools
 from tests.support.tiny_image_encoder import COLOURS, towers
 
+COLOUR_AT = {4: "blue", 14: "red", 24: "green"}
+Filmed = tuple[Store, ImageTextEncoder]
+
 
 def painted(colour: str, height: int = 60, width: int = 100) -> Image:
     return np.full((height, width, 3), np.array(COLOURS[colour]) * 255, np.uint8)
@@ -142,9 +145,6 @@ def test_the_profile_names_the_folder(tmp_path: Path) -> None:
 # In memory
 
 
-COLOUR_AT = {4: "blue", 14: "red", 24: "green"}
-
-
 @pytest.fixture
 def recorded_video(store: Store, tmp_path: Path) -> tuple[Store, ImageTextEncoder]:
     """Three keyframes whose colours nothing tells but their pixels."""
@@ -164,13 +164,8 @@ def recorded_video(store: Store, tmp_path: Path) -> tuple[Store, ImageTextEncode
 
 def found(store: Store, encoder: ImageTextEncoder | None, query: str) -> tuple[int, str, bool]:
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=0),))
-    retrievers = Retrievers(store, Tools(images=encoder), Settings())
-    result = retrievers.search(view, Mode.KEYFRAME, query)
-    first = result.images[0].time_ms if result.images else -1
-    return first, result.searched, result.nothing_close
-
-
-Filmed = tuple[Store, ImageTextEncoder]
+    result = Retrievers(store, Tools(images=encoder), Settings()).search(view, Mode.KEYFRAME, query)
+    return result.images[0].time_ms if result.images else -1, result.searched, result.nothing_close
 
 
 def test_an_image_is_found_by_what_is_on_it(recorded_video: Filmed) -> None:

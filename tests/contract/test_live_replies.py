@@ -32,6 +32,8 @@ PARIS = {"name": "Paris", "people": 2, "sights": ["a tower", "a bridge"]}
 KINDS = [(EVERYTHING, "json_schema"), (EVERYTHING - {"json_schema"}, "tools")]
 KINDS.append((EVERYTHING - {"json_schema", "tools"}, "text"))
 
+WEIGHTS = Home.default().weights
+
 
 def heard(chat: StructuredChat, **more: Any) -> tuple[ChatReply[City], list[str]]:
     output: list[str] = []
@@ -112,9 +114,6 @@ def test_who_listens_can_stop_the_reply() -> None:
         assert threading.active_count() <= began + 2
 
 
-WEIGHTS = Home.default().weights
-
-
 class Reading(BaseModel):
     """What a sentence says."""
 
@@ -144,8 +143,7 @@ def asked(chat: StructuredChat) -> Reading:
 def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
     calls: list[CallRecord] = []
     reading = asked(toolbox.chat("reader", calls.append))
-    assert reading.who == "Anna"
-    assert reading.action == "repaired"
+    assert (reading.who, reading.action) == ("Anna", "repaired")
     assert "bicycle" in " ".join(reading.objects)
     assert calls[0].tokens_in > 20
     assert calls[0].cost_usd == 0

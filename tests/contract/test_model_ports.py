@@ -33,7 +33,6 @@ from tests.support.signals import frame_at, noise, samples_of, silence, slide
 
 Shared = Callable[[str], Path]
 WEIGHTS = Home.default().weights
-
 SENTENCES = [
     "Anna fixed the bicycle in the garage.",
     "The bike was repaired by Anna.",
@@ -196,8 +195,7 @@ class TestTextEmbeddings:
     def test_llama_index_can_use_it(self, text: TextEmbedder) -> None:
         from models.llama_index import as_llama_index
 
-        wrapped = as_llama_index(text)
-        expected = text.embed(SENTENCES[:2])
+        wrapped, expected = as_llama_index(text), text.embed(SENTENCES[:2])
         assert np.array_equal(wrapped.get_text_embedding_batch(SENTENCES[:2]), expected)
         assert np.array_equal(wrapped.get_query_embedding(SENTENCES[0]), expected[0])
         assert wrapped.model_name == text.name
@@ -240,8 +238,7 @@ class TestSpeech:
         heard = speech.transcribe(samples)
         assert "Welcome back to Boulder" in " ".join(part.text for part in heard)
         assert {part.language for part in heard} == {"en"}
-        end_ms = len(samples) // 16
-        ends = [0]
+        end_ms, ends = len(samples) // 16, [0]
         for part in heard:
             assert 0 <= part.words[0].start_ms < part.words[-1].end_ms <= end_ms
             assert 0 < part.confidence <= 1
@@ -293,8 +290,7 @@ class TestActivity:
         assert 1_700 <= spans[0][0] <= 3_000
         assert 4_000 <= spans[-1][1] <= 5_500
         edges = [edge for span in spans for edge in span]
-        assert edges == sorted(edges)
-        assert len(set(edges)) == len(edges)
+        assert (edges, len(set(edges))) == (sorted(edges), len(edges))
 
     @pytest.mark.parametrize("samples", [silence(0), silence(3), noise(3)])
     def test_nobody_speaks(self, activity: VoiceActivity, samples: Any) -> None:
@@ -334,11 +330,8 @@ class TestScreen:
     def test_lines_are_read_in_order(self, screen: ScreenReader) -> None:
         image = slide("Quarterly report", "Sales: 42 percent", "Paris Office")
         lines = screen.read(image)
-        assert [line.text for line in lines] == [
-            "Quarterly report",
-            "Sales: 42 percent",
-            "Paris Office",
-        ]
+        found = [line.text for line in lines]
+        assert found == ["Quarterly report", "Sales: 42 percent", "Paris Office"]
         for line in lines:
             x0, y0, x1, y1 = line.box
             assert 0 <= x0 < x1 <= image.shape[1]

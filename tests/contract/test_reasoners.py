@@ -41,6 +41,7 @@ OPEN = (
     "Who washes the plates and what does Ann show?",
     "What is the video mainly about?",
 )
+Run = Callable[..., tuple[AskResult, list[Event]]]
 
 
 @pytest.fixture(params=["local", "llm"])
@@ -50,9 +51,6 @@ def toolbox(request: pytest.FixtureRequest) -> Iterator[Toolbox]:
         return
     with OpenAIServer(obedient) as server:
         yield LlmToolbox(server)
-
-
-Run = Callable[..., tuple[AskResult, list[Event]]]
 
 
 @pytest.fixture
@@ -86,11 +84,7 @@ def test_an_open_question_is_planned_searched_and_answered_with_rows_of_the_memo
     plan = next(e for e in events if isinstance(e, Planned))
     assert all(s.text.strip() for s in plan.subtasks)
     assert plan.dropped == ()
-    searches_within_its_limits(asked, events)
-
-
-def searches_within_its_limits(asked: AskResult, events: list[Event]) -> None:
-    """Assert that it searches before it answers, with valid actions, in few rounds."""
+    # Assert that it searches before it answers, with valid actions, in few rounds.
     kinds = [type(e) for e in events]
     assert kinds.index(EvidenceRetrieved) < kinds.index(AnswerProposed)
     assert 1 <= asked.rounds <= 10
@@ -118,8 +112,7 @@ def test_one_option_and_a_complete_record(asking: Run, store: Store, count: int)
     assert events[-1].answer == answer
     assert [e.round for e in events] == sorted(e.round for e in events)
     history = load_history(store, asked.trajectory_id)
-    assert list(history.events) == events
-    assert len(history.rounds) == asked.rounds
+    assert (list(history.events), len(history.rounds)) == (events, asked.rounds)
     assert 1 <= len(history.plan) <= 5
     assert 0 < answer.confidence <= 0.95
     assert answer.retrieved
@@ -137,14 +130,7 @@ def test_the_answer_as_of_a_moment_is_the_same_bytes_after_more_was_watched(
     )
     remember_party(store, 3)
     before = ask(store, toolbox, question)
-    watch_on(store)
-    after = ask(store, toolbox, question)
-    assert after.answer.model_dump_json() == before.answer.model_dump_json()
-    assert (after.rounds, after.tokens) == (before.rounds, before.tokens)
-
-
-def watch_on(store: Store) -> None:
-    """The rest of the party, with a patch that tells more of what was known."""
+    # The rest of the party, with a patch that tells more of what was known.
     from tests.support.asking import CLIPS, EVENTS
     from tests.support.remembered import add_event_graph, watch
 
@@ -152,6 +138,9 @@ def watch_on(store: Store) -> None:
     later = [event for event in EVENTS if event.since >= 3]
     assert [event.number for event in later]
     add_event_graph(store, PARTY, later)
+    after = ask(store, toolbox, question)
+    assert after.answer.model_dump_json() == before.answer.model_dump_json()
+    assert (after.rounds, after.tokens) == (before.rounds, before.tokens)
 
 
 def test_nothing_watched_yet_is_nothing_in_memory(asking: Run) -> None:

@@ -31,16 +31,9 @@ from tests.support.remembered import (
 )
 
 V = "0123456789abcdef"
-CLIPS = 8
 LINES = [
-    "Ann bakes a cake",
-    "the dog runs home",
-    "a red ball",
-    "<face_0> sings",
-    "we drink tea",
-    "",
-    "the cake burns",
-    "good night",
+    *("Ann bakes a cake", "the dog runs home", "a red ball", "<face_0> sings", "we drink tea", ""),
+    *("the cake burns", "good night"),
 ]
 QUERIES = ["Ann bakes a cake", "dog", "what does Ada sing?", "zebra", "...", "<face_0>", "tea cake"]
 
@@ -64,7 +57,7 @@ def video(store: Store) -> dict[int, int]:
     ]
     edges = [(0, 1, "before", 3), (1, 2, "causes", 7), (0, 2, "before", 7)]
     ids = add_event_graph(store, V, events, edges)
-    recording(store, V, [30.0 * i + t for i in range(CLIPS) for t in (1.0, 20.0)], {61.0: "BALL"})
+    recording(store, V, [30.0 * i + t for i in range(8) for t in (1.0, 20.0)], {61.0: "BALL"})
     name(store, V, 0, "Ada", "<face_0>", "<voice_1>", since=5)
     see(store, V, "<face_0>", 91.0, 95.0)
     return ids
@@ -111,8 +104,7 @@ def check(found: Retrieval, last_clip: int) -> None:
 def test_every_mode_keeps_its_promises(
     store: Store, retrievers: Retrievers, video: dict[int, int], mode: Mode, last_clip: int
 ) -> None:
-    queries = ["Singing", "Night", "Baking"] if mode is Mode.NEIGHBOR else QUERIES
-    for query in queries:
+    for query in ["Singing", "Night", "Baking"] if mode is Mode.NEIGHBOR else QUERIES:
         found = search(retrievers, mode, query, last_clip, video[0])
         if found is None:
             continue
@@ -126,8 +118,7 @@ def test_every_mode_keeps_its_promises(
             cited = cite(session, view(last_clip), refs)
         assert [one.ref for one in cited.citations] == refs
         for one, evidence in zip(cited.citations, found.evidence, strict=True):
-            assert one.span == evidence.span
-            assert one.clip == evidence.clip
+            assert (one.span, one.clip) == (evidence.span, evidence.clip)
         ids = {found.focus.id if found.focus else 0, *(s.id for s in found.neighbours)}
         assert all({edge.source, edge.target} <= ids for edge in found.edges)
         assert found == search(retrievers, mode, query, last_clip, video[0])

@@ -46,7 +46,8 @@ EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
 NAMES = ("next-lines", "first-lines-without-rest", *strategy_names())
 OPEN = Question(text="What does Bob play on the piano?", videos=(PARTY,))
 CHOICE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
-EARLY = OPEN.model_copy(update={"as_of_ms": 60_000})
+some = pytest.mark.parametrize("strategy", sample(NAMES[::3], NAMES), indirect=True)
+"""What machines share is tried with some strategies in the short suite."""
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +66,6 @@ def build_party(store: Store) -> None:
     """A party that was watched, of which every strategy has built its memory."""
     remember_party(store)
     build_all(store, PARTY, *map(find_strategy, NAMES))
-
-
-some = pytest.mark.parametrize("strategy", sample(NAMES[::3], NAMES), indirect=True)
-"""What machines share is tried with some strategies in the short suite."""
 
 
 @pytest.fixture(params=NAMES)
@@ -120,7 +117,7 @@ def test_it_is_replayed_without_searching(party: Store, strategy: Strategy) -> N
 
 @some
 def test_nothing_later_than_the_moment_is_found(party: Store, strategy: Strategy) -> None:
-    _, events = asked(party, strategy, EARLY)
+    _, events = asked(party, strategy, OPEN.model_copy(update={"as_of_ms": 60_000}))
     spans = [piece.span for search in searches(events) for piece in search.evidence]
     assert all(span.end_ms <= 60_000 for span in spans)
 
@@ -258,8 +255,7 @@ def test_a_fork_cannot_use_a_tool_that_the_strategy_has_not(party: Store) -> Non
 
 
 def test_a_fork_has_the_tools_of_its_profile(party: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["lines"]
-    whole = find_strategy("first-lines")
+    names, whole = ["lines"], find_strategy("first-lines")
     pages = replace(whole.tool("lines"), name="pages", needs=lambda _: "pages" in names)
     more = replace(whole, tools=(*whole.tools, pages))
     monkeypatch.setattr(import_module("strategies.first_lines.strategy"), "STRATEGY", more)

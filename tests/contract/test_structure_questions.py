@@ -18,14 +18,13 @@ from retrieval.heuristics.structure_questions import (
 from retrieval.relevance import cosine_scale
 from store.home import Home
 
+WEIGHTS = Home.default().weights
+
 
 @cache
 def questions(text: str) -> StructureQuestions:
     encoder = Toolbox(load_profile("local", None).model_copy(update={"text": text}), WEIGHTS).text
     return StructureQuestions(encoder, cosine_scale(encoder))
-
-
-WEIGHTS = Home.default().weights
 
 
 @pytest.mark.parametrize(

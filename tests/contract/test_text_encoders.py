@@ -120,8 +120,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_a_model_with_a_layer_that_the_export_lacks_is_refused(tmp_path: Path) -> None:
-    folder = encoder(tmp_path / "tiny")
-    kinds = ["Transformer", "Pooling", "Dense"]
+    folder, kinds = encoder(tmp_path / "tiny"), ["Transformer", "Pooling", "Dense"]
     write(folder / "modules.json", [{"type": f"sentence_transformers.models.{k}"} for k in kinds])
     with pytest.raises(SetupError, match="'Dense'"):
         read_encoder_folder(folder)
@@ -176,8 +175,7 @@ def test_an_endpoint_embeds_in_batches_each_text_once() -> None:
 
 
 def test_a_busy_endpoint_is_asked_again() -> None:
-    statuses = iter([429, 503])
-    busy = {"error": {"message": "busy"}}
+    statuses, busy = iter([429, 503]), {"error": {"message": "busy"}}
 
     def reply(texts: list[str]) -> tuple[int, Any]:
         status = next(statuses, 200)

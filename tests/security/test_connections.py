@@ -53,8 +53,7 @@ def asked(address: str, key: str = "", **more: object) -> httpx.Response:
     """What somebody is told who asks at once, and how soon."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     with httpx.Client(base_url=address, headers=headers, trust_env=False) as client:
-        begun = time.monotonic()
-        found = client.get("/videos", timeout=30)
+        begun, found = time.monotonic(), client.get("/videos", timeout=30)
         assert time.monotonic() - begun < PROMPT_S
         return found
 
@@ -120,8 +119,7 @@ async def slow(request: Request) -> PlainTextResponse:
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[str]:
     app = Starlette(routes=[Route("/no", refuse, methods=["GET", "POST"]), Route("/slow", slow)])
-    config = uvicorn.Config(app, http=Hasty, log_config=None, lifespan="off")
-    with served(config) as address:
+    with served(uvicorn.Config(app, http=Hasty, log_config=None, lifespan="off")) as address:
         yield address
 
 

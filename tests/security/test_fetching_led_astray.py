@@ -31,6 +31,7 @@ pytest.importorskip("yt_dlp")
 
 FEED = '<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{}</channel></rss>'
 ITEM = '<item><title>t</title><link>{0}</link><enclosure url="{0}"/></item>'
+PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n{}#EXT-X-ENDLIST\n"
 
 
 @pytest.fixture(autouse=True)
@@ -68,14 +69,8 @@ def files(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "fetched").rglob("*"))
 
 
-KIND = {"Content-Type": "application/vnd.apple.mpegurl"}
-
-
 def kinds(path: str) -> dict[str, str]:
-    return KIND if path.endswith("m3u8") else {}
-
-
-PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n{}#EXT-X-ENDLIST\n"
+    return {"Content-Type": "application/vnd.apple.mpegurl"} if path.endswith("m3u8") else {}
 
 
 @pytest.mark.parametrize(

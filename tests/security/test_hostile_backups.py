@@ -40,7 +40,6 @@ from tests.support.library import Quiet, all_images, all_rows
 from ui import media
 
 Manifest = dict[str, Any]
-Change = Callable[[Manifest, Members], object]
 
 
 @pytest.fixture
@@ -123,7 +122,7 @@ def other_library(manifest: Manifest, members: Members) -> None:
     manifest["library"] = "../../../tmp"
 
 
-ODD: dict[str, tuple[Change, str]] = {
+ODD: dict[str, tuple[Callable[[Manifest, Members], object], str]] = {
     "a table of the system": (other_table, "no table is like its pg_authid"),
     "a column that is a command": (other_column, "no table is like its videos"),
     "a counter at the end of all": (huge_counter, "no back-up that this Homer knows"),

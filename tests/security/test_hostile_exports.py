@@ -295,10 +295,8 @@ def test_check_finds_images_that_are_missing_or_damaged(exported: Path, empty: S
     Path(empty.blobs.path(damaged)).write_bytes(b"another one")
     empty.blobs.delete(missing)
     found = [one for one in check_video(empty, FULL).findings if one not in before]
-    assert {(one.fault, one.refs) for one in found} == {
-        ("damaged", (damaged,)),
-        ("missing", (missing,)),
-    }
+    output = {(one.fault, one.refs) for one in found}
+    assert output == {("damaged", (damaged,)), ("missing", (missing,))}
 
 
 def spoilt(rows: Rows, seed: int) -> None:
@@ -321,8 +319,7 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
     exported: Path, victim: Store, tmp_path: Path, video: str
 ) -> None:
     """A spoilt row ends in an error of Homer's, never a traceback, and leaves nothing."""
-    came = 0
-    seeds = examples(25, 100)
+    came, seeds = 0, examples(25, 100)
     for seed in range(seeds):
         change = partial(spoilt, seed=seed)
         odd = export_with(exported / f"{video}.zip", tmp_path / f"{seed}", change)

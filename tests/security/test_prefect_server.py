@@ -132,8 +132,7 @@ def test_a_login_that_others_could_read_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_login_behind_a_link_is_not_used(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    theirs = tmp_path / "theirs"
+    home, theirs = Home(tmp_path), tmp_path / "theirs"
     theirs.write_text(f"homer:{'a' * 40}\n")
     theirs.chmod(0o600)
     login_file(home).parent.mkdir()
@@ -156,21 +155,19 @@ def test_a_run_may_vary_nothing_but_its_parameters(server: str, place: Home) -> 
         assert "{{" not in json.dumps(pool.base_job_template)
         id_ = book._named("check").id
         wanted: dict[str, Any] = {"command": "touch x", "env": {"A": "b"}, "working_dir": "/"}
-        assert _resolved(pool.base_job_template, wanted) == (None, {}, None)
+        # What a worker makes of the pool's job and of what a run asks for.
+        import asyncio
+
+        from prefect.workers.process import ProcessJobConfiguration
+
+        made: Any = asyncio.run(
+            ProcessJobConfiguration.from_template_and_values(pool.base_job_template, wanted)
+        )
+        assert (made.command, made.env, made.working_dir) == (None, {}, None)
     for name, value in wanted.items():
         ask = {"job_variables": {name: value}}
         path = f"/api/deployments/{id_}/create_flow_run"
         assert status(server, path, ensure_login(place), ask) in {409, 422}, name
-
-
-def _resolved(template: dict[str, Any], values: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """What a worker makes of the pool's job and of what a run asks for."""
-    import asyncio
-
-    from prefect.workers.process import ProcessJobConfiguration
-
-    made: Any = asyncio.run(ProcessJobConfiguration.from_template_and_values(template, values))
-    return made.command, made.env, made.working_dir
 
 
 def test_a_pool_that_was_widened_is_narrowed(server: str, place: Home) -> None:

@@ -294,8 +294,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_process_runs_code_of_its_working_folder(tmp_path: Path, name: str) -> None:
-    packages = ("services", "cli", "ui", "flows", "store", "pip", "encodings", "domain")
-    for package in packages:
+    for package in ("services", "cli", "ui", "flows", "store", "pip", "encodings", "domain"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')")
     # Without the arguments that would make it serve: what it imports first is all of it.

@@ -34,6 +34,13 @@ from tests.support.misleading_servers import (
 )
 from tests.support.streams import SMALL, collected, playlist, segment, spans
 
+ANY = ": "
+"""Of a message: whatever the reason."""
+REDIRECT = (
+    b"RTSP/1.0 302 Moved\r\nCSeq: NUMBER\r\nLocation: rtsp://%s/x\r\nContent-Length: 0\r\n\r\n"
+)
+FINE = b"RTSP/1.0 200 OK\r\nCSeq: NUMBER\r\nPublic: DESCRIBE, SETUP, PLAY\r\n"
+
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> bytes:
@@ -55,10 +62,6 @@ def private(two: bytes) -> Iterator[Site]:
 
 def opened(address: str) -> OpenSource:
     return open_source(live_source(address), SMALL, lambda: False)
-
-
-ANY = ": "
-"""Of a message: whatever the reason."""
 
 
 def refused(address: str, why: str = "not followed") -> str:
@@ -217,17 +220,10 @@ def test_a_server_that_drips_is_given_up() -> None:
     assert time.monotonic() - began < 8
 
 
-REDIRECT = (
-    b"RTSP/1.0 302 Moved\r\nCSeq: NUMBER\r\nLocation: rtsp://%s/x\r\nContent-Length: 0\r\n\r\n"
-)
-FINE = b"RTSP/1.0 200 OK\r\nCSeq: NUMBER\r\nPublic: DESCRIBE, SETUP, PLAY\r\n"
-
-
 @pytest.mark.parametrize("before", [b"", FINE + b"\r\n"])
 def test_an_rtsp_redirect_is_not_followed(before: bytes) -> None:
     private = Talker(FINE + b"\r\n", host=ELSEWHERE)
-    moved = REDIRECT % private.place.encode()
-    camera = Talker(*filter(None, [before, moved]))
+    camera = Talker(*filter(None, [before, REDIRECT % private.place.encode()]))
     refused(f"rtsp://{camera.place}/live", "redirects.*name that address yourself")
     assert private.heard == b""
     camera.close()
@@ -346,8 +342,7 @@ def test_public_sources_lead_to_public_ones(monkeypatch: pytest.MonkeyPatch, pri
 def test_encrypted_segments_and_parts_of_a_file_are_watched(two: bytes) -> None:
     key, iv = os.urandom(16), bytes(16)
     pad = 16 - len(two) % 16
-    lock = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
-    locked = lock.update(two + bytes([pad]) * pad)
+    locked = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor().update(two + bytes([pad]) * pad)
     half = len(two) // 188 // 2 * 188
     output = {
         "/locked.m3u8": lines(f'#EXT-X-KEY:METHOD=AES-128,URI="key",IV=0x{iv.hex()}',
@@ -385,8 +380,7 @@ def test_a_name_and_password_are_given_where_they_are_asked_for(two: bytes, way:
         return next(turns, two)
 
     with site(answer, headers=lambda _: {"WWW-Authenticate": asks[way]}) as named:
-        address = f"http://me:hunter2@{named.host}:{named.port}/live.ts"
-        opened(address).close()
+        opened(f"http://me:hunter2@{named.host}:{named.port}/live.ts").close()
     assert len(named.asked) == 2
 
 

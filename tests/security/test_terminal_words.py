@@ -34,6 +34,13 @@ from tests.support.runs import ask
 BIDI = "\u061c\u200e\u200f" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + "\u2028\u2029"
 EVIL = f"a{BIDI}{CONTROLS}\x1b[2J\ud800b"
+PRINTS = {
+    "cli/console.py": "the one place",
+    "cli/main.py": "the version",
+    "cli/answers.py": "through Rich, and cleaned",
+    "cli/progress.py": "through Rich, and cleaned",
+}
+"""Files of the command line that print themselves."""
 
 
 def output(work: Any, *args: Any) -> str:
@@ -151,15 +158,6 @@ def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() 
     rest = re.sub("<bdi>[^<]*</bdi>", "", html)
     assert html.count("<bdi>\u202e") == 2
     assert "\u202e" not in rest
-
-
-PRINTS = {
-    "cli/console.py": "the one place",
-    "cli/main.py": "the version",
-    "cli/answers.py": "through Rich, and cleaned",
-    "cli/progress.py": "through Rich, and cleaned",
-}
-"""Files of the command line that print themselves."""
 
 
 def test_all_that_is_printed_goes_through_one_place() -> None:

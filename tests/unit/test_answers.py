@@ -107,9 +107,8 @@ def test_known_names_stand_for_tags_and_a_tag_never_shown_is_nobody(text: str, s
 
 
 def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
-    asked = Question(text="What does Ann open?", videos=(VIDEO,), options=options)
     return {
-        "question": plain(asked),
+        "question": plain(Question(text="What does Ann open?", videos=(VIDEO,), options=options)),
         "view": plain(VIEW),
         "ledger": plain(Ledger(subtasks=subtasks)),
         "round": 2,

@@ -130,10 +130,8 @@ def test_keys_are_named_by_their_place_for_what_is_a_name_may_be_a_secret(given:
     "name", ["Forwarded", "X-Forwarded-For", "x-forwarded-x", "X-Real-IP", "Via"]
 )
 def test_what_a_proxy_passes_on_needs_a_key(name: str) -> None:
-    passed = {name: "127.0.0.1"}
-    there = client_of(access_rules("127.0.0.1"))
-    output = problem(there.get("/videos", headers=passed), 403, "proxy")
-    assert "HOMER_API_KEY" in output["help"]
+    passed, there = {name: "127.0.0.1"}, client_of(access_rules("127.0.0.1"))
+    assert "HOMER_API_KEY" in problem(there.get("/videos", headers=passed), 403, "proxy")["help"]
     assert there.get("/health", headers=passed).is_success
     keyed = client_of(AccessRules(parse_keys(ANN)))
     assert keyed.get("/videos", headers={**passed, **bearer(ANN)}).is_success
@@ -142,15 +140,13 @@ def test_what_a_proxy_passes_on_needs_a_key(name: str) -> None:
 def test_every_key_is_compared_whole_whichever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many comparisons for the first key as for none: time tells nothing."""
     compared: list[bytes] = []
-    real = "hmac.compare_digest"
 
     def counting(one: bytes, other: bytes) -> bool:
         compared.append(one)
         return one == other
 
-    monkeypatch.setattr(real, counting)
-    keys = parse_keys(f"ann:{ANN},bob:{BOB}")
-    counts = []
+    monkeypatch.setattr("hmac.compare_digest", counting)
+    keys, counts = parse_keys(f"ann:{ANN},bob:{BOB}"), []
     for given in (ANN, BOB, "nobody", ""):
         compared.clear()
         find_label(keys, given)

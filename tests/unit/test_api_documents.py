@@ -40,6 +40,8 @@ BODIES: dict[str, type[BaseModel]] = {
     "/v1/chat/completions": ChatRequest,
     **{act.route.split(" ")[1]: act.arguments for act in ACTS if act.route.startswith("POST ")},
 }
+PARTS = ["..", ".", "", "/", "~", "a", "\0", "\ud800", "é", Path(__file__).name, "conftest.py"]
+EVIL = '<script>x()</script>&"'
 
 
 def option(words: list[str], name: str) -> str | None:
@@ -128,9 +130,6 @@ def test_no_file_and_what_is_none_are_not_found(folders: tuple[Path, ...]) -> No
             allowed_file(folders, path)
 
 
-PARTS = ["..", ".", "", "/", "~", "a", "\0", "\ud800", "é", Path(__file__).name, "conftest.py"]
-
-
 @given(st.lists(st.sampled_from(PARTS), max_size=6).map("/".join))
 def test_no_path_leads_out_and_none_breaks_it(path: str) -> None:
     folder = Path(__file__).parent
@@ -147,9 +146,6 @@ def test_addresses_are_refused_with_the_reason(address: str) -> None:
         reject_url(address)
 
 
-EVIL = '<script>x()</script>&"'
-
-
 def schema(**output: Any) -> dict[str, Any]:
     """A description with one way that does what is told."""
     return {
@@ -161,8 +157,7 @@ def schema(**output: Any) -> dict[str, Any]:
 
 def body_schema(model: dict[str, Any]) -> dict[str, Any]:
     found = {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}
-    made = schema(requestBody={"content": found})
-    return made | {"components": {"schemas": {"Thing": model}}}
+    return schema(requestBody={"content": found}) | {"components": {"schemas": {"Thing": model}}}
 
 
 def test_parameters_are_reported_but_no_headers() -> None:

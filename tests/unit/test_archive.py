@@ -33,6 +33,7 @@ from tests.support.library import Quiet
 
 PICTURES = [b"", b"one", b"two" * 5000]
 ROWS = [b"a\tline\n" * 300, b"", b"b\t\\N\n"]
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def sha(data: bytes) -> str:
@@ -93,22 +94,16 @@ def test_what_is_written_is_read(whole: Path) -> None:
 @given(data=st.data())
 def test_other_bytes_are_reported_or_change_nothing(whole: Path, data: st.DataObject) -> None:
     known = whole.read_bytes()
-    at = data.draw(st.integers(0, len(known)))
-    gone = data.draw(st.integers(0, 200))
-    unless_told(whole, known[:at] + data.draw(st.binary(max_size=200)) + known[at + gone :])
-
-
-def unless_told(whole: Path, data: bytes) -> None:
+    at, gone = data.draw(st.integers(0, len(known))), data.draw(st.integers(0, 200))
     path = whole.with_name("altered")
-    path.write_bytes(data)
+    path.write_bytes(known[:at] + data.draw(st.binary(max_size=200)) + known[at + gone :])
     with suppress(InputError):
         assert held(path) == held(whole)
 
 
 @given(st.floats(0, 1, exclude_max=True))
 def test_a_torn_file_is_always_told(whole: Path, share: float) -> None:
-    data = whole.read_bytes()
-    path = whole.with_name("torn")
+    data, path = whole.read_bytes(), whole.with_name("torn")
     path.write_bytes(data[: int(share * len(data))])
     with pytest.raises(InputError, match="torn or altered"):
         held(path)
@@ -126,8 +121,7 @@ def repacked(whole: Path, changes: dict[str, bytes | None]) -> Path:
     """The file with members changed, added or (None) left out."""
     out = whole.with_name("repacked")
     with ZipFile(whole) as old, ZipFile(out, "w") as new:
-        members = {name: old.read(name) for name in old.namelist()} | changes
-        for name, data in members.items():
+        for name, data in ({name: old.read(name) for name in old.namelist()} | changes).items():
             if data is not None:
                 new.writestr(name, data)
     return out
@@ -185,9 +179,6 @@ def test_bytes_are_reported_as_whole_megabytes(bar: Quiet) -> None:
     for _ in range(103):
         output.step(100_000)
     assert (bar.told, bar.steps) == ([("images", 10)], 10)
-
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +246,7 @@ def test_what_somebody_put_among_the_uploads_stays(place: Home, tmp_path: Path) 
 
 
 def test_a_folder_that_leads_elsewhere_is_nobodys_upload(place: Home, tmp_path: Path) -> None:
-    name = hashlib.sha256(b"film").hexdigest()[:16]
-    elsewhere = tmp_path / "films"
+    name, elsewhere = hashlib.sha256(b"film").hexdigest()[:16], tmp_path / "films"
     elsewhere.mkdir()
     (elsewhere / "a.mp4").write_bytes(b"film")
     place.uploads.mkdir()

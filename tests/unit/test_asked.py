@@ -37,12 +37,15 @@ from tests.support.story import (
 
 HOUR = 3_600
 NOW_S = 3 * 24 * HOUR + 20 * HOUR
-FILLER = "I walk on.\nI look around."
+YARD = [["A boy and a dog play in a yard"] * 4 + ["The boy throws a ball", "The dog barks"]] * 3
+QUESTION = prepare_question("why did the boy run away?", ("catch the ball", "eat lunch"))
+LONG = replace(find_strategy("plain-rag"), rounds=13, retries=1)
+HALF = [True, False] * 4
 
 
 def pieces(*said: tuple[float, str]) -> Pieces:
     """Pieces at some hours before the question, among many that say nothing of it."""
-    filler = [(60.0 - n / 10, FILLER) for n in range(100)]
+    filler = [(60.0 - n / 10, "I walk on.\nI look around.") for n in range(100)]
     texts = [text for _, text in (*filler, *said)]
     starts = [int((NOW_S - hours * HOUR) * 1000) for hours, _ in (*filler, *said)]
     return Pieces(
@@ -52,19 +55,6 @@ def pieces(*said: tuple[float, str]) -> Pieces:
         np.zeros((len(texts), 1), np.float32),
         [WordScores([terms(text) for text in texts])],
     )
-
-
-def chosen(question: str, options: tuple[str, ...], memory: Pieces) -> str:
-    """The option that the best piece supports most."""
-    asked = Asked(
-        PreparedQuestion(question, options, NOW_S, as_of=True),
-        np.zeros(1, np.float32),
-        np.zeros((len(options), 1), np.float32),
-    )
-    weighed = asked.supported(memory).weighed(())
-    assert len(weighed) == MOST
-    best = max(weighed, key=lambda one: max(one.scores))
-    return options[int(np.argmax(best.scores))]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +96,16 @@ def chosen(question: str, options: tuple[str, ...], memory: Pieces) -> str:
 def test_options_are_supported_by_what_the_memory_says_of_them(
     question: str, options: tuple[str, ...], said: list[tuple[float, str]], right: str
 ) -> None:
-    assert chosen(question, options, pieces(*said)) == right
+    # The option that the best piece supports most.
+    memory = pieces(*said)
+    asked = Asked(
+        PreparedQuestion(question, options, NOW_S, as_of=True),
+        np.zeros(1, np.float32),
+        np.zeros((len(options), 1), np.float32),
+    )
+    weighed = asked.supported(memory).weighed(())
+    assert len(weighed) == MOST
+    assert options[int(np.argmax(max(weighed, key=lambda one: max(one.scores)).scores))] == right
 
 
 def test_nothing_supports_options_where_nothing_is_known() -> None:
@@ -118,10 +117,6 @@ def test_nothing_supports_options_where_nothing_is_known() -> None:
     nothing = Pieces([], [], [], np.zeros((0, 1), np.float32), [WordScores([])])
     assert asked.supported(nothing).weighed(()) == ()
     assert asked.supported(nothing).best() == []
-
-
-YARD = [["A boy and a dog play in a yard"] * 4 + ["The boy throws a ball", "The dog barks"]] * 3
-QUESTION = prepare_question("why did the boy run away?", ("catch the ball", "eat lunch"))
 
 
 @pytest.mark.parametrize(
@@ -150,10 +145,6 @@ def test_any_question_gives_an_action_for_each_option(question: str, options: li
     assert all(option.strip() in item for option, item in zip(options, actions, strict=True))
 
 
-def is_compared_as_actions(candidates: CandidateLines, question: PreparedQuestion) -> bool:
-    return is_captioned(candidates.lines, question, roster_of(candidates))
-
-
 @pytest.mark.parametrize(
     ("candidates", "question"),
     [
@@ -168,7 +159,7 @@ def is_compared_as_actions(candidates: CandidateLines, question: PreparedQuestio
 def test_other_views_and_options_are_ranked_by_z_scores(
     candidates: CandidateLines, question: PreparedQuestion
 ) -> None:
-    assert not is_compared_as_actions(candidates, question)
+    assert not is_captioned(candidates.lines, question, roster_of(candidates))
 
 
 def supported(
@@ -191,9 +182,6 @@ def test_the_action_in_most_captions_is_supported_most() -> None:
     candidates = candidates_of(story)
     assert supported(candidates, question) == "hold a pan"
     assert supported(candidates, question, as_actions=False) != "hold a pan"
-
-
-LONG = replace(find_strategy("plain-rag"), rounds=13, retries=1)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +211,8 @@ def test_a_token_budget_is_the_strategys_unless_one_is_set() -> None:
     assert long.settings_from(AskSettings(tokens=200_000)).tokens == 200_000
 
 
-PRODUCT = "homer"
-"""Also the name of the program, and of the default strategy."""
-
-
-@pytest.mark.parametrize("name", [name for name in strategy_names() if name != PRODUCT])
+# homer is also the name of the program, and of the default strategy.
+@pytest.mark.parametrize("name", [name for name in strategy_names() if name != "homer"])
 def test_a_strategy_is_named_in_its_own_folder_only(name: str) -> None:
     folder = name.replace("-", "_")
     named = re.compile(rf"\b({re.escape(name)}|{re.escape(folder)})\b", re.IGNORECASE)
@@ -252,9 +237,6 @@ def answers(
         )
         for n, right in enumerate(rights, start=first)
     ]
-
-
-HALF = [True, False] * 4
 
 
 def test_the_strategy_that_was_right_most_often_is_the_best() -> None:

@@ -42,6 +42,11 @@ QUESTIONS = st.lists(
     max_size=5,
     unique_by=lambda one: one.id,
 )
+IDS = st.lists(st.integers(0, 99) | ODD, max_size=6, unique=True)
+ODD_OF_TEXTS = st.text(alphabet=st.characters(exclude_categories=())) | st.binary(max_size=20).map(
+    os.fsdecode
+)
+"""Any characters at all, halves of them too, and names of files that are no UTF-8."""
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +101,6 @@ def test_a_number_and_the_same_digits_as_a_word_are_two_ids(tmp_path: Path) -> N
 def results(ids: list[str | int], text: str = "x") -> Iterator[BatchResult]:
     for n, name in enumerate(ids, 1):
         yield BatchResult(name, {"id": name, "answer": text}, None, n, len(ids))
-
-
-IDS = st.lists(st.integers(0, 99) | ODD, max_size=6, unique=True)
 
 
 @given(IDS, ODD)
@@ -248,12 +250,6 @@ def test_what_is_no_skill_has_its_place(tmp_path: Path, name: str, text: str, ou
     assert output in str(error.value)
 
 
-ODD_OF_TEXTS = st.text(alphabet=st.characters(exclude_categories=())) | st.binary(max_size=20).map(
-    os.fsdecode
-)
-"""Any characters at all, halves of them too, and names of files that are no UTF-8."""
-
-
 def video(**more: object) -> Video:
     return Video.model_validate(
         {"id": "0" * 16, "title": "t", "path": None, "duration_ms": 1, **more}
@@ -298,23 +294,6 @@ def test_a_moment_beyond_any_video_is_named_with_its_line(tmp_path: Path, as_of:
         read_questions(path)
 
 
-BATCH_LINES = st.lists(
-    st.fixed_dictionaries(
-        {
-            "id": st.integers(0, 9) | st.text(max_size=3),
-            "video": st.text(max_size=5),
-            "question": st.text(max_size=5),
-        },
-        optional={
-            "options": st.lists(st.text(max_size=3), max_size=28),
-            "as_of_s": st.none() | st.floats() | st.integers(),
-        },
-    ).map(json.dumps)
-    | st.text(max_size=20),
-    max_size=4,
-)
-
-
 def read(path: Path) -> list[BatchQuestion] | str:
     """The questions, or why there are none."""
     try:
@@ -323,7 +302,23 @@ def read(path: Path) -> list[BatchQuestion] | str:
         return str(error)
 
 
-@given(BATCH_LINES)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "id": st.integers(0, 9) | st.text(max_size=3),
+                "video": st.text(max_size=5),
+                "question": st.text(max_size=5),
+            },
+            optional={
+                "options": st.lists(st.text(max_size=3), max_size=28),
+                "as_of_s": st.none() | st.floats() | st.integers(),
+            },
+        ).map(json.dumps)
+        | st.text(max_size=20),
+        max_size=4,
+    )
+)
 def test_any_batch_file_is_questions_or_a_refusal_that_names_it(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str]
 ) -> None:

@@ -26,22 +26,13 @@ from benchmarks.perception.voices import VoiceReport, WordReport
 from domain.errors import InputError
 from store.home import Home
 
-
-def _sized(size: float, ms: float) -> Line:
-    return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
+USE = Use(clip=(1_000, 100), question=(10_000, 1_000), price=(1.0, 10.0))
 
 
 HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "reader_films", "search_process"}
 ALONE = {
-    "failing_servers",
-    "reader",
-    "chapters",
-    "stream",
-    "partitions",
-    "options",
-    "model_use",
-    "small_model",
-    "seeing",
+    *("failing_servers", "reader", "chapters", "stream", "partitions", "options", "model_use"),
+    *("small_model", "seeing"),
 }
 """Run by itself: it prints more than lines have room for."""
 
@@ -67,13 +58,11 @@ def test_the_spread_is_half_the_distance_of_the_quartiles() -> None:
 
 
 def test_how_cost_grows_is_told_of_three_sizes() -> None:
-    grown = [_sized(10.0**n, 3.0 * 10.0 ** (n * 0.5)) for n in range(2, 5)]
+    costs = {10.0**n: 3.0 * 10.0 ** (n * 0.5) for n in range(2, 5)}
+    one = Taken((1.0,))
+    grown = [Line("a search", Taken((ms,)), one, "numpy", ms, size=n) for n, ms in costs.items()]
     assert exponent(grown) == pytest.approx(0.5)
     assert exponent(grown[:2]) is None
-
-
-DAY = Scene("a day", hours=24, incoming=10)
-USE = Use(clip=(1_000, 100), question=(10_000, 1_000), price=(1.0, 10.0))
 
 
 def _line(what: str, value: float, size: float | None, ratio: float = 1.0) -> Line:
@@ -91,21 +80,15 @@ RUN = [
 ]
 
 
-def _rows(lines: list[Line]) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(document(lines))["lines"]
-    return found
-
-
 def test_a_day_is_worked_out() -> None:
-    output = dict(needs(DAY, figures(_rows(RUN)), USE))
-    assert output["memories"] == "23,040"
-    assert output["memories on disk"] == "0.0 GB"
+    rows = json.loads(document(RUN))["lines"]
+    output = dict(needs(Scene("a day", hours=24, incoming=10), figures(rows), USE))
+    assert (output["memories"], output["memories on disk"]) == ("23,040", "0.0 GB")
     assert output["a search over one video"] == "20 ms"
     assert output["a search over 10,000 lines"] == "50 ms"
     assert output["the first search of a process"] == "90 ms"
     assert "building the search index" not in output
-    assert output["machines that watch"] == "3"
-    assert output["model, all clips once"] == "6 USD"
+    assert (output["machines that watch"], output["model, all clips once"]) == ("3", "6 USD")
     assert output["model, a thousand questions"] == "20 USD"
 
 

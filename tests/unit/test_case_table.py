@@ -35,7 +35,6 @@ from tests.support.machine import (
     varied,
 )
 
-OPTIONS = ("a red door", "a gate", "a window")
 FACTS = tuple(SubtaskDraft(text=f"fact {i}") for i in range(4))
 SAME = found(evidence(1), evidence(2))
 NOTHING = found(evidence(1, score=0.1), focus=None, close=False)
@@ -80,7 +79,7 @@ def test_the_same_segment_again_only_what_is_new_is_reported() -> None:
     ],
 )
 def test_a_refused_reply_is_asked_again_with_why(bad: Any, rule: str, output: str) -> None:
-    ran = asked(options=OPTIONS, act=[varied, bad, varied])
+    ran = asked(options=("a red door", "a gate", "a window"), act=[varied, bad, varied])
     second = [e for e in ran.of(Guarded) if e.round == 2]
     assert [(e.accepted, e.rule) for e in second] == [(False, rule), (True, None)]
     assert output in second[0].complaint
@@ -137,8 +136,7 @@ def test_a_segment_seen_before_must_give_twice_as_much() -> None:
     for focus, low in ((1, True), (2, False)):
         first = found(evidence(1, known), focus=1)
         again = found(evidence(3, f"{known} iota kappa"), focus=focus)
-        ran = asked([first, again], plan=[FACTS], settings=AskSettings(rounds=2))
-        second = ran.of(Assessed)[1]
+        second = asked([first, again], plan=[FACTS], settings=AskSettings(rounds=2)).of(Assessed)[1]
         assert second.increment == 0.2
         assert second.low is low
 

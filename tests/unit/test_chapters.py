@@ -39,6 +39,12 @@ SOUP = (
     "Fresh basil gives tomato soup a sweet taste.",
     "The guests eat tomato soup with bread from the stove.",
 )
+WORDS = """I Ann put the cup on white and who is if to of , . ? : let us be <face_1> 's at not "("""
+NOTHING = """They handed it to her. / Katrina: Did you buy the cake? / Jake: Buy the cake.
+/ Jake: If we have six chairs, we buy a table. / Seen: 2 people, 1 cup. / Then Katrina was laughing.
+/ Others: I bought a cake. / I walk forward. / Put the cup on the table. / 我把杯子放在桌子上。
+/ I went out to look for my tape measure. / I nod and say, "Ann broke the lamp." / ... /
+/ Ich stelle die Tasse auf den Tisch und gehe in die Küche. / Ann isst Kuchen."""
 
 
 def said(*texts: str, each_ms: int = 5_000, source: str = MemorySource.SAID) -> list[TopicLine]:
@@ -178,13 +184,6 @@ def test_a_sentence_gives_the_triples_it_states(sentence: str, triples: str) -> 
     assert ", ".join(_triples(sentence)) == triples
 
 
-NOTHING = """They handed it to her. / Katrina: Did you buy the cake? / Jake: Buy the cake.
-/ Jake: If we have six chairs, we buy a table. / Seen: 2 people, 1 cup. / Then Katrina was laughing.
-/ Others: I bought a cake. / I walk forward. / Put the cup on the table. / 我把杯子放在桌子上。
-/ I went out to look for my tape measure. / I nod and say, "Ann broke the lamp." / ... /
-/ Ich stelle die Tasse auf den Tisch und gehe in die Küche. / Ann isst Kuchen."""
-
-
 @pytest.mark.parametrize("sentence", re.split(r"\s*/\s*", NOTHING))
 def test_nothing_is_stated_of_nobody_nor_in_questions_or_plans(sentence: str) -> None:
     assert _triples(sentence) == []
@@ -267,9 +266,6 @@ def test_other_languages_are_read_by_pipelines_of_the_users(tmp_path: Path) -> N
         unread = SentenceParser(Home.default().weights, {"fr": name})
         with pytest.raises(WeightsMissing, match=f"cannot load the pipeline {name}: install"):
             stated_facts(unread, ["Je ne suis pas dans la cuisine avec elle."], KNOWN)
-
-
-WORDS = """I Ann put the cup on white and who is if to of , . ? : let us be <face_1> 's at not "("""
 
 
 @pytest.mark.parametrize("part", ["and run ", "the lid of ", "I see that ", "x"])

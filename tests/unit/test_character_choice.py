@@ -13,6 +13,8 @@ from people.identities import is_person
 from store.queries.characters import Name, preferred_name
 
 OWN = {face: 100 + face for face in range(10)}
+ANN, BOB, CEM = 0, 1, 2
+SCENE_S = 10
 
 
 @pytest.mark.parametrize(
@@ -46,10 +48,8 @@ def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
     said, read = Name("Jeff Steam", "said", 0), Name("Jeff Steen", "read", 3)
     assert preferred_name([said, read]) == "Jeff Steen"
     assert preferred_name([said, Name("Geoff", "said", 2)]) == "Jeff Steam"
-    assert (
-        preferred_name([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)])
-        == "Mr. Steen"
-    )
+    found = preferred_name([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)])
+    assert found == "Mr. Steen"
     assert preferred_name([]) is None
 
 
@@ -71,10 +71,6 @@ def test_labels_of_nobody_in_particular_are_no_person(label: str) -> None:
 @pytest.mark.parametrize("label", ["Jake", "Shure's GF", "男嘉宾", "AI", "Dr. No"])
 def test_labels_of_somebody_are_a_person(label: str) -> None:
     assert is_person(label)
-
-
-ANN, BOB, CEM = 0, 1, 2
-SCENE_S = 10
 
 
 def scenes(*shown: str) -> tuple[list[TimeSpan], dict[int, list[TimeSpan]]]:
@@ -116,8 +112,7 @@ def test_the_reason_tells_the_seconds() -> None:
 
 
 def test_a_moment_apart_is_too_little() -> None:
-    heard = [TimeSpan.of(0, 20_000)]
-    both = [TimeSpan.of(0, 15_000)]
+    heard, both = [TimeSpan.of(0, 20_000)], [TimeSpan.of(0, 15_000)]
     short = round(1_000 * ACCEPT_SUPPORT) - 1
     assert match_face(heard, {ANN: [TimeSpan.of(0, 15_000 + short)], BOB: both}) is None
     assert match_face(heard, {ANN: [TimeSpan.of(0, 15_001 + short)], BOB: both}) is not None

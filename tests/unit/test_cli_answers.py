@@ -43,6 +43,7 @@ FOUND = Evidence(
     ref="m7", video=VIDEO, span=TimeSpan.of(61_000, 75_500), text="in Paris", score=0.8
 )
 TASK = Subtask(id="t1", text="find the place")
+SETTLED = Resolution(subtask="t1", answer="Paris", refs=("m7", "k2"))
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,6 @@ def test_long_words_of_a_citation_are_cut() -> None:
 
 def retrieved(**more: Any) -> EvidenceRetrieved:
     return EvidenceRetrieved(**{"mode": Mode.VIDEO, "query": "q", "evidence": (FOUND,)} | more)
-
-
-SETTLED = Resolution(subtask="t1", answer="Paris", refs=("m7", "k2"))
 
 
 @pytest.mark.parametrize(
@@ -147,8 +145,7 @@ def test_an_answer_is_shown_with_what_it_rests_on() -> None:
 
 
 def test_not_in_memory_says_where_was_searched() -> None:
-    lines = answered_lines(given(not_in_memory=True, searched=("all",)))
-    assert "  searched: all" in list(lines)
+    assert "  searched: all" in list(answered_lines(given(not_in_memory=True, searched=("all",))))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +250,6 @@ DEAR = {"cost": COST, "seconds": 4.26}
 SPENT = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
 BUDGETED = clip(0).model_copy(update={"budget": 60_000, "left_out": ("6 of 8 faces", "a cup")})
 CUP = SeenObject(time_ms=1, label="cup", score=0.9, box=Box(x0=0, y0=0, x1=1, y1=1))
-WITH_CUP = clip(0).model_copy(update={"objects": (CUP,)})
 FILM = portrait().video
 MANY = clip(0, *(line(number) for number in range(SHOWN_LINES + 3)))
 
@@ -271,7 +267,7 @@ MANY = clip(0, *(line(number) for number in range(SHOWN_LINES + 3)))
         ({"clips": (BUDGETED,)}, "(at most 60000 tokens without 6 of 8 faces, a cup)"),
         ({"models": {"images": "clip:tiny"}}, "(clip:tiny)"),
         ({"video": FILM.model_copy(update={"subtitles": (".en.srt", "2 chapters")})}, "2 chapters"),
-        ({"clips": (WITH_CUP,)}, "  seen: a cup"),
+        ({"clips": (clip(0).model_copy(update={"objects": (CUP,)}),)}, "  seen: a cup"),
         ({"last_clip": 0}, "as of clip 0 of 2"),
         ({"clips": (MANY,)}, "and 3 more lines"),
         ({"video": FILM.model_copy(update={"has_video": False})}, "no picture, with sound"),

@@ -41,17 +41,17 @@ from store.database import Store
 from store.home import Home
 from store.progress import Meter, import_progress
 
+STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"
+VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
+LATIN = os.fsdecode(b"caf\xe9.mp4")
+TEXTS = st.text(max_size=20) | st.binary(max_size=8).map(os.fsdecode)
+steady = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
 
 def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
     say_table(("id", "clips"), [("a", 5), ("long name", 12)])
-    assert capsys.readouterr().out.splitlines() == [
-        "id         clips",
-        "a              5",
-        "long name     12",
-    ]
-
-
-STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"
+    found = capsys.readouterr().out.splitlines()
+    assert found == ["id         clips", "a              5", "long name     12"]
 
 
 @given(st.text(max_size=20))
@@ -74,12 +74,6 @@ def test_a_question_is_one_clean_line_and_only_yes_goes_on(answer: str, code: in
     asked, _, _ = done.stderr.partition("? [y/N]")
     assert asked.startswith("Delete a")
     assert asked.isprintable()
-
-
-VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
-LATIN = os.fsdecode(b"caf\xe9.mp4")
-TEXTS = st.text(max_size=20) | st.binary(max_size=8).map(os.fsdecode)
-steady = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 @given(TEXTS, st.integers(3, 60))

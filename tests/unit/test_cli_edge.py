@@ -31,6 +31,8 @@ from domain.errors import (
 from domain.trajectory import Interrupted, PartialReply, Planned
 from library.answers import reply_tail
 
+WORDS = "Ann opens the wooden gate"
+
 
 def run(work: Callable[[], None], *, debug: bool = False) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a command that does ``work``."""
@@ -133,12 +135,10 @@ def test_lines_say_how_far_it_is(clock: list[float], capsys: pytest.CaptureFixtu
     for _ in range(4):
         clock[0] += 5
         plain.step()
-    assert capsys.readouterr().err.splitlines() == [
-        "talk: 1/4, 15 s left",
-        "talk: 2/4, 10 s left",
-        "talk: 3/4, 5 s left",
-        "talk: 4/4",
-    ]
+    found = capsys.readouterr().err.splitlines()
+    assert found == (
+        ["talk: 1/4, 15 s left", "talk: 2/4, 10 s left", "talk: 3/4, 5 s left", "talk: 4/4"]
+    )
 
 
 def test_quick_steps_share_a_line(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,9 +202,6 @@ def test_words_beside_progress_steer_no_terminal(capsys: pytest.CaptureFixture[s
         one.say("clip 3 failed: a\x07b\x9bc")
     assert capsys.readouterr().err == "clip 3 failed: a b c\n"
     assert out.getvalue() == "clip 3 failed: a b c\n"
-
-
-WORDS = "Ann opens the wooden gate"
 
 
 def said(text: str) -> PartialReply:

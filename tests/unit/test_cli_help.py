@@ -63,16 +63,12 @@ def test_examples_stand_on_lines_of_their_own(path: tuple[str, ...]) -> None:
         assert all(len(COMMAND.findall(one)) <= 1 for one in alone)
 
 
-def command_at(path: tuple[str, ...]) -> Any:
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_every_argument_and_option_is_explained_in_a_sentence(path: tuple[str, ...]) -> None:
     command: Any = loaded(homer())
     for name in path:
         command = loaded(command).commands[name]
-    return command
-
-
-@pytest.mark.parametrize("path", EVERY, ids=" ".join)
-def test_every_argument_and_option_is_explained_in_a_sentence(path: tuple[str, ...]) -> None:
-    for parameter in command_at(path).params:
+    for parameter in command.params:
         assert parameter.help, parameter.name
         assert parameter.help.endswith("."), parameter.help
 
@@ -135,12 +131,6 @@ PACKAGES = [
 ]
 """Heavy packages, and modules of commands that are not run here."""
 
-TYPER = {"pydantic"}
-"""What reading the arguments of a command takes."""
-
-STORED = {"numpy", "psycopg", "pydantic", "sqlalchemy"}
-"""What reading the database takes."""
-
 HELP: list[list[str]] = [
     [],
     ["--help"],
@@ -149,7 +139,6 @@ HELP: list[list[str]] = [
     ["eval", "run", "--help"],
 ]
 READING = [["videos"], ["show", "talk"], ["check", "talk"], ["dump", "talk"], ["trajectory"]]
-
 PROBE = """
 import contextlib, io, json, sys
 from cli.main import app
@@ -173,9 +162,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, set[st
     home = tmp_path_factory.mktemp("home")
     nowhere = {"HOMER_HOME": str(home), "HOMER_DATABASE_URL": f"postgresql://nobody@/x?host={home}"}
     lines = json.dumps([*HELP, *READING])
-    probe = [sys.executable, "-c", PROBE.format(packages=PACKAGES), lines]
     done = subprocess.run(
-        probe,
+        [sys.executable, "-c", PROBE.format(packages=PACKAGES), lines],
         capture_output=True,
         text=True,
         check=True,
@@ -188,10 +176,11 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, set[st
 
 def test_help_imports_nothing_heavy(imported: list[tuple[int, set[str]]]) -> None:
     assert [found for _, found in imported[:2]] == [set(), set()]
-    assert all(found <= TYPER for _, found in imported[2 : len(HELP)])
+    # What reading the arguments of a command takes, then what reading the database takes.
+    assert all(found <= {"pydantic"} for _, found in imported[2 : len(HELP)])
 
 
 def test_what_only_reads_imports_no_model_or_machine(imported: list[tuple[int, set[str]]]) -> None:
     codes, found = zip(*imported[len(HELP) :], strict=True)
     assert set(codes) == {3}
-    assert set.union(*found) == STORED
+    assert set.union(*found) == {"numpy", "psycopg", "pydantic", "sqlalchemy"}

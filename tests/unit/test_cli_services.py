@@ -103,13 +103,10 @@ def test_the_app_opens_to_others_only_with_a_password(begun: list[str], home: Ho
 
 
 def test_down_stops_everything_the_database_last(begun: list[str]) -> None:
-    reported = dict(line.split(maxsplit=1) for line in homer("down").stdout.splitlines()[1:])
-    assert reported == {
-        "app": "stopped",
-        "schedules": "did not run",
-        "prefect": "stopped",
-        "database": "stopped",
-    }
+    found = dict(line.split(maxsplit=1) for line in homer("down").stdout.splitlines()[1:])
+    assert found == (
+        {"app": "stopped", "schedules": "did not run", "prefect": "stopped", "database": "stopped"}
+    )
     assert begun == ["no app", "no schedules", "no prefect", "no database"]
     assert json.loads(homer("down", "--json").stdout)["schedules"] == "did not run"
 

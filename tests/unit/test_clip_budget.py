@@ -36,8 +36,20 @@ from models.messages import Message, request_tokens
 from people.characters import ClipPeople
 from tests.support.memory import VIDEO, clip, face, keyframe, percept, said, span, voice
 
-GOOD = '{"lines": [{"kind": "episodic", "text": "They talk."}]}'
 LINES = "lines of speech"
+FRAMES = {f"{n:064}": b"jpeg" for n in range(3)}
+PEOPLE = ClipPeople(faces={0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
+ITEMS = st.builds(
+    PromptItem, text=st.text(max_size=60), image=st.none() | st.just(b"jpeg"), crop=st.booleans()
+)
+PARTS = st.dictionaries(st.sampled_from(REDUCTION_ORDER), st.lists(ITEMS, max_size=20).map(tuple))
+CLIP = 2
+SEEN = percept(
+    CLIP,
+    faces=(face(0, 1, (61, 64)),),
+    voices=(voice(0, 1, (62, 64)),),
+    utterances=(said(62, "It is late.", voice=0),),
+)
 
 
 def lines(count: int, text: str = "They talk of the bridge.") -> tuple[PromptItem, ...]:
@@ -46,12 +58,6 @@ def lines(count: int, text: str = "They talk of the bridge.") -> tuple[PromptIte
 
 def images(count: int, *, crop: bool = False) -> tuple[PromptItem, ...]:
     return tuple(PromptItem(f"image {n}", b"jpeg", crop=crop) for n in range(count))
-
-
-ITEMS = st.builds(
-    PromptItem, text=st.text(max_size=60), image=st.none() | st.just(b"jpeg"), crop=st.booleans()
-)
-PARTS = st.dictionaries(st.sampled_from(REDUCTION_ORDER), st.lists(ITEMS, max_size=20).map(tuple))
 
 
 @given(PARTS, st.integers(-100, 30_000))
@@ -87,11 +93,8 @@ def test_parts_go_in_the_declared_order(parts: Any, room: int) -> None:
 def test_images_go_before_words_and_words_evenly() -> None:
     parts = {"keyframes": images(3), "faces": images(8, crop=True), LINES: lines(100)}
     few = fit_parts(parts, count_tokens(parts) - 2 * IMAGE_TOKENS)
-    assert {name: len(items) for name, items in few.items()} == {
-        "keyframes": 1,
-        "faces": 8,
-        LINES: 100,
-    }
+    found = {name: len(items) for name, items in few.items()}
+    assert found == {"keyframes": 1, "faces": 8, LINES: 100}
     assert describe_omitted(parts, few) == ("2 of 3 keyframes",)
     fewer = fit_parts(parts, count_tokens({LINES: lines(20)}))
     kept = [parts[LINES].index(one) for one in fewer[LINES]]
@@ -137,16 +140,8 @@ class Model:
         took = self.tokens or (request_tokens(messages, schema, len(images), labels) + max_tokens)
         self.spent += took
         assert self.sink is not None
-        self.sink(call(took, purpose))
+        self.sink(CallRecord("r", purpose, "p", "m", (), {"text": ""}, None, took, 0, 0.0, 1))
         return type("Reply", (), {"value": read_value(text, schema)})
-
-
-def call(tokens: int, purpose: str) -> CallRecord:
-    return CallRecord("r", purpose, "p", "m", (), {"text": ""}, None, tokens, 0, 0.0, 1)
-
-
-FRAMES = {f"{n:064}": b"jpeg" for n in range(3)}
-PEOPLE = ClipPeople(faces={0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
 
 
 def seen(words: int) -> Percept:
@@ -166,7 +161,7 @@ def write(model: Model, words: int, tokens: int, sink: Sink | None = None) -> Cl
 
 
 def test_a_usual_clip_is_shown_whole_within_the_default_budget() -> None:
-    model = Model(GOOD)
+    model = Model('{"lines": [{"kind": "episodic", "text": "They talk."}]}')
     written = write(model, 120, MemorySettings().clip_tokens)
     assert (written.budget, written.left_out) == (60_000, ())
     assert model.asked[0][1] == 3
@@ -212,15 +207,6 @@ def test_an_hour_s_budget_is_shared_out_among_its_clips() -> None:
     minute = WatchSettings(clip_ms=60_000)
     hour = Settings(watch=minute, memory=MemorySettings(hour_tokens=1_200_000))
     assert hour.clip_budget == 20_000
-
-
-CLIP = 2
-SEEN = percept(
-    CLIP,
-    faces=(face(0, 1, (61, 64)),),
-    voices=(voice(0, 1, (62, 64)),),
-    utterances=(said(62, "It is late.", voice=0),),
-)
 
 
 def identity(kind: IdentityKind, number: int) -> Identity:

@@ -30,14 +30,12 @@ from perception.frames import Frame, FrameMetrics
 from tests.support.memory import VIDEO, keyframe, percept
 from tests.unit.test_keyframe_choice import Model
 
-WATCH = WatchSettings()
-STILL = FrameMetrics(0, 1, 1)
 MP4 = b"\0\0\0\x18ftypisom"
 
 
 def frame(time_ms: int, colour: int, size: tuple[int, int] = (1280, 720)) -> Frame:
     image = np.full((size[1], size[0], 3), colour, np.uint8)
-    return Frame(time_ms, STILL, av.VideoFrame.from_ndarray(image, format="rgb24"))
+    return Frame(time_ms, FrameMetrics(0, 1, 1), av.VideoFrame.from_ndarray(image, format="rgb24"))
 
 
 def raw(frames: list[Frame], seconds: float = 6, sound: bool = True) -> RawClip:
@@ -51,7 +49,7 @@ MOVING = raw([frame(30_000 + 200 * n, 8 * n) for n in range(30)])
 
 
 def shown(clip: RawClip, **settings: Any) -> ClipView:
-    return clip_view(clip, MemorySettings(**settings), WATCH)
+    return clip_view(clip, MemorySettings(**settings), WatchSettings())
 
 
 def test_frames_are_as_many_as_change_and_no_more_and_no_larger_than_was_said() -> None:

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.harness.constrain import (
-    ActionBounds,
-    EarlierSearch,
-    check,
-    chosen_letter,
-    letter,
-)
+from agent.harness.constrain import ActionBounds, EarlierSearch, check, chosen_letter, letter
 from agent.harness.correct import (
     RoundGain,
     after_round,
@@ -33,8 +27,10 @@ from tests.support.machine import answer, evidence
 
 ASK = AskSettings()
 FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")
-SIX = (*FOUR, "a dog", "nice")
 SEARCHED = (EarlierSearch(mode=Mode.EVENT, query="car at the gate"),)
+FOCUS = Focus(id=1, video="0123456789abcdef", label="breakfast")
+GOOD = RoundGain(empty=False, new_evidence=True, low=False, same_focus=False)
+STUCK = RoundGain(empty=False, new_evidence=False, low=False, same_focus=True)
 
 
 def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
@@ -64,7 +60,7 @@ def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
     ],
 )
 def test_an_answer_is_an_option_only_if_it_says_just_that(said: str, expected: str | None) -> None:
-    assert chosen_letter(said, SIX) == expected
+    assert chosen_letter(said, (*FOUR, "a dog", "nice")) == expected
 
 
 def test_options_of_the_same_words_are_not_told_apart_by_their_text() -> None:
@@ -152,10 +148,8 @@ def test_a_forced_mode_is_the_only_one_taken_but_an_answer_is_never_forbidden() 
 def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
     bounds = ActionBounds(modes=(Mode.VIDEO,))
     refused = check(search("a car moves"), bounds, ASK)
-    assert (refused.rule, refused.complaint) == (
-        "mode",
-        "There is no mode event here: search in mode video.",
-    )
+    assert refused.rule == "mode"
+    assert refused.complaint == "There is no mode event here: search in mode video."
     twice = (EarlierSearch(mode=Mode.VIDEO, query="a car moves"),) * 2
     again = bounds.model_copy(update={"searched": twice})
     output = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
@@ -199,11 +193,6 @@ def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
 def test_a_query_that_is_too_short_gets_example_made_of_subtask(subtask: str, example: str) -> None:
     verdict = check(search("car"), ActionBounds(subtask=subtask), ASK)
     assert verdict.complaint == f"The query needs at least two words{example}."
-
-
-FOCUS = Focus(id=1, video="0123456789abcdef", label="breakfast")
-GOOD = RoundGain(empty=False, new_evidence=True, low=False, same_focus=False)
-STUCK = RoundGain(empty=False, new_evidence=False, low=False, same_focus=True)
 
 
 def retrieved(

@@ -137,8 +137,7 @@ def test_no_container_of_kubernetes_is_root_or_can_write_its_root() -> None:
 
 def test_what_serves_is_asked_for_its_health_and_waited_for() -> None:
     for name, port in SERVING.items():
-        address = SERVICES[name]["environment"]["HOMER_HEALTH"]
-        assert address.startswith(f"http://127.0.0.1:{port}/")
+        assert SERVICES[name]["environment"]["HOMER_HEALTH"].startswith(f"http://127.0.0.1:{port}/")
     healthy = {name for name, one in SERVICES.items() if "healthcheck" in one} | set(SERVING)
     for one in SERVICES.values():
         for needed, how in one.get("depends_on", {}).items():
@@ -156,8 +155,7 @@ def test_what_serves_is_asked_for_its_health_and_waited_for() -> None:
 
 
 def test_no_file_has_a_secret() -> None:
-    everything = [path for path in DOCKER.rglob("*") if path.is_file()]
-    for path in everything:
+    for path in [path for path in DOCKER.rglob("*") if path.is_file()]:
         assert not re.search(r"://[^/\s@:]+:[^@/\s]+@", path.read_text()), path
     for one in SERVICES.values():
         for key, value in one.get("environment", {}).items():
@@ -173,8 +171,7 @@ def test_no_file_has_a_secret() -> None:
 def command_of(service: dict[str, Any]) -> list[str]:
     """The command of a Compose service, without the shell that sets the umask."""
     shell = service.get("entrypoint", ["exec"])
-    named = re.findall(r"exec (\w+)", shell[2]) if len(shell) > 1 else []
-    return [*named, *service["command"]]
+    return [*(re.findall(r"exec (\w+)", shell[2]) if len(shell) > 1 else []), *service["command"]]
 
 
 COMMANDS = [
@@ -189,7 +186,14 @@ def test_commands_are_real(name: str, command: list[str], monkeypatch: pytest.Mo
     if words[0] == "homer":
         assert words[1:] == ["--help"] or parse(words[1:])
     elif words[0] == "prefect":
-        _prefect(words[1:])
+        # Its own entry point strips the flag for all commands before this.
+        known = importlib.import_module("prefect.cli._app")._app
+        given = [word for word in words[1:] if word != "--no-prompt"]
+        _command, bound, _ = known.parse_args(given, exit_on_error=False, print_error=False)
+        # The files that it names are there.
+        for key in ("prefect_file", "base_job_template"):
+            if bound.arguments.get(key):
+                assert (ROOT / bound.arguments[key]).is_file()
     elif words[:3] == ["python", "-m", "services.prefect_server"]:
         assert services.prefect_server.parser().parse_args(words[3:]).name == ["prefect"]
     else:
@@ -219,20 +223,8 @@ def test_the_api_listens_where_it_is_asked_for_its_health_and_needs_its_key() ->
 
 def test_the_server_is_the_one_whose_scheduler_works() -> None:
     """Prefect's own command would begin no scheduled run: see ``services.prefect_server``."""
-    serving = [command for _, command in COMMANDS if "services.prefect_server" in command]
-    assert len(serving) == 2
+    assert len([command for _, command in COMMANDS if "services.prefect_server" in command]) == 2
     assert not any("server" in command for _, command in COMMANDS)
-
-
-def _prefect(words: list[str]) -> None:
-    """Parses a command line as ``prefect`` would; the files that it names are there."""
-    # Its own entry point strips the flag for all commands before this.
-    known = importlib.import_module("prefect.cli._app")._app
-    given = [word for word in words if word != "--no-prompt"]
-    _command, bound, _ = known.parse_args(given, exit_on_error=False, print_error=False)
-    for key in ("prefect_file", "base_job_template"):
-        if bound.arguments.get(key):
-            assert (ROOT / bound.arguments[key]).is_file()
 
 
 def test_the_image_has_what_it_names_and_is_not_root() -> None:
@@ -287,28 +279,21 @@ def test_jobs_of_pools_set_what_their_workers_know(pool: str) -> None:
     job = json.loads(JOBS[pool].read_text())["job_configuration"]
     # Prefect's list is older than the Docker worker (0.7.4).
     newer = {"container_create_kwargs"} if kind == "docker" else set()
-    assert set(job) <= _keys_of(kind) | newer
-
-
-def _keys_of(kind: str) -> set[str]:
-    """What the job of a kind of pool may set, as Prefect's own list has it."""
     views = files(prefect) / "server" / "api" / "collections_data" / "views"
     known = json.loads((views / "aggregate-worker-metadata.json").read_text())
     (found,) = (workers[kind] for workers in known.values() if kind in workers)
-    return set(found["default_base_job_configuration"]["job_configuration"])
+    assert set(job) <= {*found["default_base_job_configuration"]["job_configuration"]} | newer
 
 
 def test_jobs_run_the_image_that_the_kustomization_names() -> None:
-    text = (DOCKER / "kubernetes" / "kustomization.yaml").read_text()
-    (image,) = yaml.safe_load(text)["images"]
+    (image,) = yaml.safe_load((DOCKER / "kubernetes" / "kustomization.yaml").read_text())["images"]
     (container,) = rendered()["spec"]["template"]["spec"]["containers"]
     assert container["image"] == f"{image['newName']}:{image['newTag']}"
 
 
 def test_containers_of_the_docker_pool_are_confined_as_those_of_compose() -> None:
     job = json.loads(JOBS["homer-docker"].read_text())["job_configuration"]
-    service = COMPOSE["x-homer"]
-    confined = job["container_create_kwargs"]
+    service, confined = COMPOSE["x-homer"], job["container_create_kwargs"]
     for key in ("user", "init", "read_only", "cap_drop", "security_opt"):
         assert confined[key] == service[key], key
     assert list(confined["tmpfs"]) == service["tmpfs"]

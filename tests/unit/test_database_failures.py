@@ -33,6 +33,7 @@ from store.tables.schema import MemoryRow
 from tests.support.memory import WordVectors, percept, said, span
 
 WHERE = "database homer on db.example:5433"
+TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
 
 
 def failed(
@@ -91,17 +92,13 @@ def test_many_values_are_one_parameter_each_once_and_in_order(values: list[int])
     assert sent == sorted(set(values))
 
 
-HALVES = st.lists(st.floats(-60_000, 60_000, width=16), max_size=40)
-
-
-@given(st.lists(st.none() | HALVES, max_size=5))
+@given(
+    st.lists(st.none() | st.lists(st.floats(-60_000, 60_000, width=16), max_size=40), max_size=5)
+)
 def test_vectors_travel_packed_and_come_back_equal(vectors: list[list[float] | None]) -> None:
     back = unpack_halfvecs([pack_halfvec(one) for one in vectors])
     assert [one.tolist() for one in back] == [one or [] for one in vectors]
     assert all(one.dtype == np.float32 for one in back)
-
-
-TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
 
 
 class Counted(WordVectors):

@@ -36,6 +36,13 @@ CUDA = "CUDAExecutionProvider"
 EXACT = {"use_tf32": "0"}
 """Without it, products are of numbers rounded to 10 bits."""
 
+PLAIN: tuple[list[str], int] = ([], 0)
+TWO_GPUS = ([CUDA, "CoreMLExecutionProvider"], 2)
+USED = (
+    "import numpy as n; from models.whisper import SileroActivity; "
+    "SileroActivity().spans(n.zeros(16000, 'f'))"
+)
+
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
@@ -48,10 +55,6 @@ def machine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
     monkeypatch.setattr(devices, "built_providers", lambda: [*providers, CPU_PROVIDER])
     monkeypatch.setattr(devices, "runs_models", runs)
     monkeypatch.setattr(devices, "cuda_devices", lambda: count)
-
-
-PLAIN: tuple[list[str], int] = ([], 0)
-TWO_GPUS = ([CUDA, "CoreMLExecutionProvider"], 2)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +113,7 @@ def test_a_third_device_of_two_is_not_there() -> None:
 @pytest.mark.parametrize("machine", [TWO_GPUS], indirect=True)
 @pytest.mark.usefixtures("machine")
 def test_devices_are_described_with_those_left_unused() -> None:
-    found = describe_devices("cpu")
-    assert found == (
+    assert describe_devices("cpu") == (
         f"images and voices: {CPU_PROVIDER}; speech: cpu, int8; there is also: coreml, cuda"
     )
 
@@ -176,18 +178,14 @@ def test_library_is_found_in_its_package(monkeypatch: pytest.MonkeyPatch, tmp_pa
     devices.load_cublas.cache_clear()
 
 
-def profile_file(folder: Path, text: str) -> str:
-    path = folder / "own.toml"
-    path.write_text(f'base = "local"\n{text}\n')
-    return str(path)
-
-
 def test_speech_by_a_folder_needs_no_model_of_the_manifest(tmp_path: Path) -> None:
     folder = tmp_path / "whisper-tiny"
     folder.mkdir()
     for file in (*FILES, "vocabulary.txt"):
         (folder / file).touch()
-    profile = load_profile(profile_file(tmp_path, f'speech = "{folder}"'))
+    path = tmp_path / "own.toml"
+    path.write_text(f'base = "local"\nspeech = "{folder}"\n')
+    profile = load_profile(str(path))
     assert "whisper-base" not in profile.weights
     speech = Toolbox(profile, tmp_path).speech
     assert (speech.name, speech.languages) == ("whisper-tiny", ())
@@ -264,12 +262,6 @@ def test_memory_pools_do_not_grow_with_threads() -> None:
         [sys.executable, "-c", COUNT], capture_output=True, text=True, check=True, timeout=60
     )
     assert int(done.stdout) <= ARENAS
-
-
-USED = (
-    "import numpy as n; from models.whisper import SileroActivity; "
-    "SileroActivity().spans(n.zeros(16000, 'f'))"
-)
 
 
 @pytest.mark.parametrize(("given", "spins"), [({}, "0'"), ({"OMP_WAIT_POLICY": "active"}, "3000")])

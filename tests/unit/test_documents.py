@@ -32,25 +32,17 @@ PAGES = [
 ]
 COMMAND = homer()
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 
 
 def commands_in(path: Path) -> Iterator[str]:
     """Every ``homer ...`` command line of a document's code."""
     text = path.read_text()
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    for line in "\n".join(blocks).splitlines():
+    for line in "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines():
         found = re.match(r"(?:[A-Z_]+=\S+ )?(homer .*?)(?:\s+#.*| \|.*)?$", line.strip())
         if found:
             yield found[1]
     yield from re.findall(r"`(homer [a-z][^`]*)`", text)
-
-
-NAMES = set(COMMAND.commands)
-"""A page may name a command without its arguments."""
-
-
-def all_commands() -> list[tuple[str, str]]:
-    return [(path.name, line) for path in PAGES for line in commands_in(path)]
 
 
 def parse(arguments: list[str]) -> str:
@@ -69,12 +61,15 @@ def parse(arguments: list[str]) -> str:
     return " ".join(names)
 
 
-@pytest.mark.parametrize(("page", "line"), all_commands())
+@pytest.mark.parametrize(
+    ("page", "line"), [(path.name, line) for path in PAGES for line in commands_in(path)]
+)
 def test_every_command_in_the_documents_parses(page: str, line: str) -> None:
     words = shlex.split(line)[1:]
     if words[0] == "COMMAND":
         return
-    if page == "README.md" or not set(words) <= NAMES | {"--direct"}:
+    # A page may name a command without its arguments.
+    if page == "README.md" or not set(words) <= set(COMMAND.commands) | {"--direct"}:
         assert parse(words)
 
 
@@ -258,9 +253,6 @@ def test_every_bundled_profile_is_documented() -> None:
     assert [name for name in bundled_profiles() if f"`{name}`" not in text] == []
 
 
-ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_the_documents_name_is_there(page: Path) -> None:
     """Each ``package/file.py`` exists, and has the function or ``Class.method`` after the colon."""
@@ -280,15 +272,12 @@ def test_every_benchmark_in_the_documents_exists() -> None:
     modules = set(re.findall(r"python -m (benchmarks\.\w+|tests\.\w+)", text))
     assert len(modules) > 5
     assert [one for one in modules if find_spec(one) is None] == []
-    listed = set(find_names((ROOT / "benchmarks" / "__main__.py").read_text()))
+    nodes = ast.walk(ast.parse((ROOT / "benchmarks" / "__main__.py").read_text()))
+    values = {one.value for one in nodes if isinstance(one, ast.Constant)}
+    listed = {value for value in values if isinstance(value, str)}
     shown = re.findall(r"python -m benchmarks((?: [a-z_]+)+)", text)
     assert len(shown) > 4
     assert {name for names in shown for name in names.split()} <= listed | {"prints", "draws"}
-
-
-def find_names(source: str) -> list[str]:
-    nodes = ast.walk(ast.parse(source))
-    return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def is_defined(path: str, name: str) -> bool:

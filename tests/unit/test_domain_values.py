@@ -41,6 +41,15 @@ from domain.time import TimeSpan, format_clock, parse_clock, parse_clock_span
 from library.registry import ACTS
 from library.removal import LONGEST_MS
 
+FEWER = Tier(after_days=7, keep="fewer")
+TEXT = Tier(after_days=30, keep="text")
+NOTHING = Tier(after_days=365, keep="nothing")
+DELETE = next(act for act in ACTS if act.command == "delete")
+BOX = {"x0": 0, "y0": 0, "x1": 2, "y1": 2}
+SPAN = {"start_ms": 0, "end_ms": 1}
+FACT = {"kind": "plot", "text": "So.", "span": SPAN, "source": "model"}
+REF = {"ref": "m1", "video": "v", "span": SPAN, "text": "t", "score": 0.5}
+
 
 def every_model() -> list[type[BaseModel]]:
     found: dict[str, type[BaseModel]] = {}
@@ -57,12 +66,6 @@ def test_every_word_is_frozen_refuses_the_unknown_and_says_what_it_is(kind: type
     assert kind.__doc__
     with pytest.raises(ValidationError, match=r"Extra inputs|union|tag|not_a_field"):
         kind.model_validate({"not_a_field": 1})
-
-
-BOX = {"x0": 0, "y0": 0, "x1": 2, "y1": 2}
-SPAN = {"start_ms": 0, "end_ms": 1}
-FACT = {"kind": "plot", "text": "So.", "span": SPAN, "source": "model"}
-REF = {"ref": "m1", "video": "v", "span": SPAN, "text": "t", "score": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -111,21 +114,14 @@ def test_what_cannot_be_is_refused(
 
 def test_the_paper_s_numbers_are_the_defaults() -> None:
     found = Settings()
-    assert (found.watch.clip_ms, found.watch.keyframes, found.watch.entropy_weight) == (
-        30_000,
-        3,
-        0.3,
-    )
+    assert (found.watch.clip_ms, found.watch.keyframes) == (30_000, 3)
+    assert found.watch.entropy_weight == 0.3
     assert (found.watch.shot_threshold, found.watch.sample_fps) == (30.0, 5.0)
     assert (found.watch.keyframe_gap_ms, found.watch.hue_bins) == (2_000, 32)
     assert found.ask.skill_cosine == 0.45
     assert (found.memory.patch_every, found.memory.same_fact) == (10, 0.85)
-    assert (found.ask.subtasks, found.ask.attempts, found.ask.rounds, found.ask.images) == (
-        5,
-        3,
-        10,
-        5,
-    )
+    assert (found.ask.subtasks, found.ask.attempts, found.ask.rounds) == (5, 3, 10)
+    assert found.ask.images == 5
     assert (found.ask.plan_temperature, found.ask.act_temperature) == (0.2, 0.8)
 
 
@@ -152,11 +148,9 @@ def test_things_are_cited_and_called_by_their_own_names() -> None:
 
 
 DAY_MS = 86_400_000
-MOST_MS = 2**62
 """What a Postgres bigint holds with room to spare."""
 
 SEARCH = next(act for act in ACTS if act.command == "search")
-
 MOMENTS = st.integers(0, 400 * DAY_MS)
 SPANS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: TimeSpan.of(*sorted(pair)))
 
@@ -216,7 +210,7 @@ def test_any_text_is_a_moment_that_the_store_can_hold_or_no_time(text: str) -> N
         found = parse_clock(text)
     except ValueError:
         return
-    assert 0 <= found <= MOST_MS
+    assert 0 <= found <= 2**62
 
 
 @given(MOMENTS)
@@ -273,25 +267,12 @@ def test_only_a_search_for_images_looks_at_a_time() -> None:
     assert SEARCH.arguments().at is None  # type: ignore[attr-defined]
 
 
-FEWER = Tier(after_days=7, keep="fewer")
-TEXT = Tier(after_days=30, keep="text")
-NOTHING = Tier(after_days=365, keep="nothing")
-ALL = RetainSettings(tiers=(FEWER, TEXT, NOTHING))
-
-
 @pytest.mark.parametrize(
     ("days", "tier"),
-    [
-        (0, None),
-        (6.999, None),
-        (7, FEWER),
-        (29.9, FEWER),
-        (30, TEXT),
-        (365, NOTHING),
-    ],
+    [(0, None), (6.999, None), (7, FEWER), (29.9, FEWER), (30, TEXT), (365, NOTHING)],
 )
 def test_the_oldest_tier_that_is_reached_holds(days: float, tier: Tier | None) -> None:
-    assert ALL.tier(timedelta(days=days)) == tier
+    assert RetainSettings(tiers=(FEWER, TEXT, NOTHING)).tier(timedelta(days=days)) == tier
 
 
 def test_without_tiers_everything_is_stored_for_ever() -> None:
@@ -302,8 +283,7 @@ def test_without_tiers_everything_is_stored_for_ever() -> None:
 def settings(draw: st.DrawFn) -> RetainSettings:
     ages = sorted(draw(st.sets(st.integers(1, 900), max_size=4)))
     keeps = st.sampled_from(sorted(RANK, key=lambda one: RANK[one]))
-    kept = sorted((draw(keeps) for _ in ages), key=lambda one: RANK[one])
-    tiers = zip(ages, kept, strict=True)
+    tiers = zip(ages, sorted((draw(keeps) for _ in ages), key=lambda one: RANK[one]), strict=True)
     return RetainSettings(tiers=tuple(Tier(after_days=age, keep=keep) for age, keep in tiers))
 
 
@@ -350,9 +330,6 @@ def test_several_tiers_of_a_kind_may_follow_each_other() -> None:
 def test_a_tier_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Tier.model_validate(wrong)
-
-
-DELETE = next(act for act in ACTS if act.command == "delete")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from models.messages import assistant, system, user
 
 HEAD, FOCUS, END = '<card mode="video" query="a gate">', 'Focus: [s1] "a gate"', "</card>"
 NEIGHBOUR = 'Neighbour -> causes: "rain" [s2]'
+FIRST = [system("Rules of <contents>."), user("<contents>\nA film\n</contents>\nWho sings?")]
 
 
 def card(*scores: float) -> list[CardLine]:
@@ -24,9 +25,6 @@ def test_older_cards_keep_their_head_and_best_line_and_the_last_ones_are_whole()
     assert empty == [HEAD, FOCUS, NEIGHBOUR, END]
     assert single == [HEAD, FOCUS, "line of 0.40", END]
     assert last == WHOLE * [[HEAD, FOCUS, "line of 0.10", "line of 0.30", NEIGHBOUR, END]]
-
-
-FIRST = [system("Rules of <contents>."), user("<contents>\nA film\n</contents>\nWho sings?")]
 
 
 def found(*scores: float) -> str:
@@ -49,10 +47,7 @@ def test_a_request_loses_old_cards_then_the_contents_then_the_worst_lines_and_no
     stages = list(dict.fromkeys(tuple(texts(tokens)) for tokens in range(200, 0, -1)))
     assert [one[3] for one in stages] == [found(0.5), *[LEFT_OUT] * 4]
     assert ["<contents>\nA film" in one[1] for one in stages] == [True, True, False, False, False]
-    assert [re.findall("0.[0-9]{2}", one[5]) for one in stages][2:] == [
-        ["0.30", "0.10"],
-        ["0.30"],
-        [],
-    ]
+    output = [re.findall("0.[0-9]{2}", one[5]) for one in stages][2:]
+    assert output == [["0.30", "0.10"], ["0.30"], []]
     assert all("Who sings?" in one[1] and one[0] == whole[0] for one in stages)
     assert all(one[6] == "Go on" for one in stages)

@@ -88,8 +88,7 @@ def ask(model: Model, spec: ChatSpec = SPEC, **more: Any) -> StructuredReply:
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_a_weaker_way_is_tried_only_after_a_stronger_one(structure: Structure) -> None:
     ways = structures_from(structure)
-    assert ways[0] == structure
-    assert ways == STRUCTURES[-len(ways) :]
+    assert (ways[0], ways) == (structure, STRUCTURES[-len(ways) :])
     assert ways[-1] == "text"
 
 

@@ -20,6 +20,16 @@ from retrieval.people_in_query import view_people, with_current_names
 from store.queries.characters import CharacterAt, StatedSupport, characters_of_rows
 
 ADA = NameEraser(["<face_1>", "<voice_12>"], ["Ada Lovelace", "Dr. Ada"], ["Omar Byron"])
+GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
+WORDS = st.lists(st.sampled_from(["ruby", "piano", "gate", "code", "garden", "Ann"]), max_size=6)
+SHA = "0123456789abcdef" * 4
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("abcde ", max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("xyz", max_size=3), inner),
+    max_leaves=12,
+)
+FACES, VOICES = range(1, 5), range(5, 9)
+"""Identity rows; each began as the character of the number one below."""
 
 
 @pytest.mark.parametrize(
@@ -41,18 +51,13 @@ def test_names_and_tags_are_replaced_and_nothing_else(text: str, left: str) -> N
 
 def test_a_name_that_others_bear_too_is_theirs() -> None:
     shared = NameEraser([], ["Ada Byron", "Omar"], ["Omar", "Lord Byron"])
-    assert (
-        shared.erase("Ada Byron and Omar and Byron and Ada")
-        == "somebody and Omar and Byron and somebody"
-    )
+    found = shared.erase("Ada Byron and Omar and Byron and Ada")
+    assert found == "somebody and Omar and Byron and somebody"
 
 
 def test_a_name_of_common_words_is_erased_only_where_it_is_written_as_a_name() -> None:
-    rose = NameEraser([], ["Rose Will"], [])
-    assert (
-        rose.erase("Rose rose at dawn; will Will come?")
-        == "somebody rose at dawn; will somebody come?"
-    )
+    found = NameEraser([], ["Rose Will"], []).erase("Rose rose at dawn; will Will come?")
+    assert found == "somebody rose at dawn; will somebody come?"
 
 
 def test_nobody_to_erase_changes_nothing() -> None:
@@ -83,11 +88,6 @@ def test_whatever_surrounds_a_trace_none_is_left(around: str, trace: str) -> Non
 def test_a_text_without_any_needle_stays_as_it_is(text: str) -> None:
     if not any(needle.casefold() in text.casefold() for needle in ADA.search_terms):
         assert ADA.erase(text) == text
-
-
-GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
-WORDS = st.lists(st.sampled_from(["ruby", "piano", "gate", "code", "garden", "Ann"]), max_size=6)
-SHA = "0123456789abcdef" * 4
 
 
 def test_only_what_nothing_else_has_is_telling() -> None:
@@ -146,13 +146,6 @@ def test_all_texts_of_a_value_are_looked_through_however_deep() -> None:
     assert not contains_any(flatten_text(value), {"ruby"})
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text("abcde ", max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("xyz", max_size=3), inner),
-    max_leaves=12,
-)
-
-
 @given(JSON)
 def test_no_word_of_a_value_is_missed(value: object) -> None:
     output = flatten_text(value)
@@ -169,10 +162,6 @@ def test_no_word_of_a_value_is_missed(value: object) -> None:
     check(json.loads(json.dumps(value)))
 
 
-FACES, VOICES = range(1, 5), range(5, 9)
-"""Identity rows; each began as the character of the number one below."""
-
-
 @dataclass(frozen=True)
 class Story:
     """What a machine learned: names by identity, and statements in order of clips."""
@@ -183,8 +172,7 @@ class Story:
 
 def identity(row: int) -> Identity:
     face = row in FACES
-    kind = IdentityKind.FACE if face else IdentityKind.VOICE
-    number = row - (1 if face else 5)
+    kind, number = IdentityKind.FACE if face else IdentityKind.VOICE, row - (1 if face else 5)
     return Identity(id=row, kind=kind, number=number, first_clip=0, character=row - 1)
 
 
@@ -201,8 +189,7 @@ def output(
 
 def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[CharacterAt]:
     truth = in_force(corrections)
-    stated = sorted(story.stated, key=lambda one: (one.voice, one.clip))
-    now = memberships(EVERYBODY, stated, truth)
+    now = memberships(EVERYBODY, sorted(story.stated, key=lambda one: (one.voice, one.clip)), truth)
     ignored = nameless(EVERYBODY, now, truth)
     valid = [m for m in now if m.from_clip <= clip and (m.to_clip is None or m.to_clip > clip)]
     members = sorted(
@@ -222,11 +209,7 @@ def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[Ch
 
 STORY = Story(
     {1: "Ada", 5: "Ada", 6: "Omar"},
-    (
-        StatedSupport(0, 1, 5, 6.0),
-        StatedSupport(1, 2, 6, 3.0),
-        StatedSupport(2, 3, 6, 3.0),
-    ),
+    (StatedSupport(0, 1, 5, 6.0), StatedSupport(1, 2, 6, 3.0), StatedSupport(2, 3, 6, 3.0)),
 )
 
 
@@ -336,7 +319,11 @@ def test_whoever_is_joined_and_parted_everybody_is_one_and_numbers_keep_their_me
     for act in acts:
         made += done(story, made, *act)
         for at in (clip, 99):
-            consistent(laid_over(story, *made, clip=at))
+            found = laid_over(story, *made, clip=at)
+            assert sorted(row for one in found for row in one.members) == [*FACES, *VOICES]
+            numbers = [one.character.number for one in found]
+            assert numbers == sorted(set(numbers))
+            assert all(one.character.number + 1 in one.members for one in found)
         if made and made[-1].outcomes[0].members:
             now = {one.character.number: one for one in laid_over(story, *made)}
             for outcome in made[-1].outcomes:
@@ -352,8 +339,7 @@ def done(
     first, second = people[one % len(people)], people[other % len(people)]
     if merging and first.members != second.members:
         rows = [*second.members, *first.members]
-        parts = [(second.character.number, rows)]
-        numbers = [row - 1 for row in rows]
+        parts, numbers = [(second.character.number, rows)], [row - 1 for row in rows]
     else:
         gone = [row for n, row in enumerate(first.members) if which >> n & 1]
         rest = [row for row in first.members if row not in gone]
@@ -369,10 +355,3 @@ def done(
         for number, rows in parts
     ]
     return [output(*outcomes, numbers=tuple(numbers), number=len(made) + 1)]
-
-
-def consistent(found: list[CharacterAt]) -> None:
-    assert sorted(row for one in found for row in one.members) == [*FACES, *VOICES]
-    numbers = [one.character.number for one in found]
-    assert numbers == sorted(set(numbers))
-    assert all(one.character.number + 1 in one.members for one in found)

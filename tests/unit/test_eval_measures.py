@@ -35,6 +35,9 @@ from store.queries.memories import ClipText
 from tests.support.evaluation_rows import slot
 from tests.support.machine import VIDEO, search
 
+OPTIONS = ("yes", "no")
+AXES = ("gate", "piano", "rain")
+
 
 def told(text: str, *cited: tuple[float, float], **more: Any) -> Answer:
     spans = (TimeSpan.of(round(1000 * a), round(1000 * b)) for a, b in cited)
@@ -122,16 +125,11 @@ def test_found_moments_are_laid_against_what_is_marked_on_a_grid_of_30_seconds()
         return [TimeSpan.of(round(1000 * a), round(1000 * b)) for a, b in seconds]
 
     asked = answered(True, spans=tuple(at((30, 59), (95, 96)))).question
-    last = at((30, 60), (300, 330), (300, 330), (95, 96))
-    assert scored(asked, True, last) == {
-        "right": True,
-        "top 1": True,
-        "top 3": True,
-        "top 10": True,
-        "IoU": pytest.approx(1 / 3),
-    }
-    fourth = at((0, 30), (60, 90), (120, 150), (95, 96))
-    found = scored(asked, False, fourth)
+    output = scored(asked, True, at((30, 60), (300, 330), (300, 330), (95, 96)))
+    assert output == (
+        {"right": True, "top 1": True, "top 3": True, "top 10": True, "IoU": pytest.approx(1 / 3)}
+    )
+    found = scored(asked, False, at((0, 30), (60, 90), (120, 150), (95, 96)))
     assert [found[f"top {top}"] for top in (1, 3, 10)] == [False, False, True]
     assert found["IoU"] == scored(asked, False, [])["IoU"] == 0
 
@@ -163,9 +161,6 @@ def test_ratios_to_a_baseline_that_finds_nothing_are_not_met_by_chance() -> None
     nothing = week_row("x", [])
     ours = replace(nothing, figures={**nothing.figures, "seconds": None})
     assert not all(bar.met for bar in week_bars(ours, nothing, 0, None))
-
-
-OPTIONS = ("yes", "no")
 
 
 def asked(options: tuple[str, ...] = OPTIONS) -> QuestionAsked:
@@ -232,9 +227,6 @@ def test_a_model_in_this_process_is_known_as_such() -> None:
     assert load_profile("small").in_process
     assert not load_profile("openai").in_process
     assert not load_profile("local").in_process
-
-
-AXES = ("gate", "piano", "rain")
 
 
 class Axes:

@@ -15,6 +15,8 @@ from flows.evaluation_steps import run_evaluation
 from store.queries.evaluations import Slot
 from tests.support.evaluation_rows import slot
 
+VIDEOS = ["ingest v", "ingest w"]
+
 
 class Work:
     """An evaluation of two videos and two batches, which notes what is done to it."""
@@ -71,9 +73,6 @@ def nothing_to_learn(monkeypatch: pytest.MonkeyPatch) -> None:
 def ran(work: Work, workers: int = 1) -> list[str]:
     run_evaluation(work, workers)
     return work.done
-
-
-VIDEOS = ["ingest v", "ingest w"]
 
 
 def test_videos_come_first_and_a_batch_is_learned_from_before_the_next() -> None:

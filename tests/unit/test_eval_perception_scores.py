@@ -36,10 +36,15 @@ from domain.settings import WatchSettings
 from store.queries.identities import SightingAt
 from tests.support.media import make_video
 
-LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=14)
+TEXT = st.lists(st.sampled_from(["ann", "opens", "the", "red", "door"]), max_size=6)
+TIMES = st.lists(st.integers(0, 60), max_size=7, unique=True)
+RTTM = "SPEAKER one 1 0.500 1.250 <NA> <NA> ann <NA> <NA>\n\n;; a remark\n"
+BOB = Scene("b", 0, 4_000, ("bob", "cem"), "bob")
+SCENES = (Scene("a", 0, 4_000, ("ann", "bob"), "ann"), BOB, Scene("c", 0, 2_000, ("ann",)))
+LEFT, RIGHT = (0, 0, 100, 100), (1_100, 0, 1_200, 100)
 
 
-@given(LABELS)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=14))
 def test_pairs_are_counted_as_by_looking_at_each(sightings: list[tuple[int, int]]) -> None:
     every = list(combinations(sightings, 2))
     plain = Pairs(
@@ -77,8 +82,7 @@ def by_the_millisecond(
     }
     options = []
     for names in permutations("abc"):
-        mapping = dict(zip("abc", names, strict=True))
-        total = SpeakerErrors()
+        mapping, total = dict(zip("abc", names, strict=True)), SpeakerErrors()
         for t in scored:
             real = {w for w in "abc" if t in merged[w]}
             said = {mapping[w] for w in "abc" if t in heard[w]}
@@ -110,9 +114,6 @@ def test_what_is_not_marked_and_the_collar_are_left_out() -> None:
     assert speaker_errors([], output, [(0, 4_000)]).rate == 100
 
 
-TEXT = st.lists(st.sampled_from(["ann", "opens", "the", "red", "door"]), max_size=6)
-
-
 @given(TEXT, TEXT, TEXT)
 def test_word_edits_are_a_distance(a: list[str], b: list[str], c: list[str]) -> None:
     def edits(one: list[str], other: list[str]) -> int:
@@ -140,9 +141,6 @@ def test_words_are_compared_without_case_or_marks(said: str, written: str, rate:
     assert word_errors(said, written).rate == rate
 
 
-TIMES = st.lists(st.integers(0, 60), max_size=7, unique=True)
-
-
 def most_pairs(true: list[int], output: list[int], tolerance: int) -> int:
     """The largest pairing, by trying all."""
     if not true:
@@ -167,9 +165,6 @@ def test_a_cut_told_twice_is_wrong_once_and_none_of_none_is_all() -> None:
     assert compare_cuts([1_000], [900, 1_100], 250) == Cuts(1, 2, 1)
     assert compare_cuts([], [], 250).f1 == 1
     assert compare_cuts([], [5], 250).f1 == 0
-
-
-RTTM = "SPEAKER one 1 0.500 1.250 <NA> <NA> ann <NA> <NA>\n\n;; a remark\n"
 
 
 def test_turns_and_marked_stretches_are_read_in_milliseconds(tmp_path: Path) -> None:
@@ -247,12 +242,6 @@ def test_faces_of_a_joined_video_are_whose_scene_it_is() -> None:
     assert (report.pairs.f1, report.people, report.identities, report.twice) == (1, 2, 2, 0)
 
 
-ANN = Scene("a", 0, 4_000, ("ann", "bob"), "ann")
-BOB = Scene("b", 0, 4_000, ("bob", "cem"), "bob")
-SCENES = (ANN, BOB, Scene("c", 0, 2_000, ("ann",)))
-LEFT, RIGHT = (0, 0, 100, 100), (1_100, 0, 1_200, 100)
-
-
 def test_who_is_heard_is_counted_scene_by_scene() -> None:
     assert speakers_at(SCENES, 3_000, 4_500) == {"ann": 1_000, "bob": 500}
     assert speakers_at(SCENES, 7_500, 9_000) == {"bob": 500, "": 1_000}
@@ -288,5 +277,4 @@ def met(*joined: tuple[int, int]) -> VideoIdentities:
 def test_a_join_is_right_where_face_and_voice_are_one_person_s(
     joined: list[tuple[int, int]], right: tuple[str, ...], wrong: int
 ) -> None:
-    report = judge_joins("j", met(*joined), SCENES)
-    assert report == JoinReport("j", ("ann", "bob"), right, wrong)
+    assert judge_joins("j", met(*joined), SCENES) == JoinReport("j", ("ann", "bob"), right, wrong)

@@ -29,6 +29,8 @@ from skills.learn import BATCH
 from tests.unit.test_eval_reports import row
 
 LOCAL = load_profile("local", None)
+TOOL: Message = {"role": "tool", "name": "nearest", "content": r"\boxed{A}"}
+CALL: Message = {"role": "assistant", "content": r"\boxed{A}", "tool_calls": [{"type": "function"}]}
 
 
 def asked(*counts: int) -> tuple[EvalQuestion, ...]:
@@ -204,10 +206,6 @@ def answer(text: str) -> Message:
     return {"role": "assistant", "content": text}
 
 
-TOOL: Message = {"role": "tool", "name": "nearest", "content": r"\boxed{A}"}
-CALL: Message = {"role": "assistant", "content": r"\boxed{A}", "tool_calls": [{"type": "function"}]}
-
-
 def test_a_right_final_answer_has_one_and_any_other_none() -> None:
     completions: list[list[Message]] = [
         [answer(r"\boxed{A}")],
@@ -226,28 +224,22 @@ def test_an_answer_that_is_not_known_is_nowhere_right() -> None:
 
 def test_the_recipe_has_the_constants_of_the_paper() -> None:
     arguments = Recipe().grpo_arguments()
-    assert arguments["num_generations"] == 8
-    assert arguments["beta"] == 0.0
-    assert arguments["learning_rate"] == 1e-6
-    assert arguments["warmup_steps"] == 5
+    assert (arguments["num_generations"], arguments["beta"]) == (8, 0.0)
+    assert (arguments["learning_rate"], arguments["warmup_steps"]) == (1e-6, 5)
     size = arguments["per_device_train_batch_size"] * arguments["gradient_accumulation_steps"]
     assert size == 64
     assert (arguments["loss_type"], arguments["scale_rewards"]) == ("grpo", "group")
     assert Recipe().right == 1.0
 
 
-OPTIONS = ("a", "b")
-
-
 def answers(count: int, seed: int = 1, confidence: bool = False) -> list[AnsweredQuestion]:
     """Answers that are right as often as the square of their raw confidence."""
-    dice = random.Random(seed)
-    made = []
+    dice, made = random.Random(seed), []
     for number in range(count):
         raw = dice.random()
         output = {"confidence": raw} if confidence else {}
         made.append(
-            row(f"{seed}-{number}", dice.random() < raw**2, raw=raw, options=OPTIONS, **output)
+            row(f"{seed}-{number}", dice.random() < raw**2, raw=raw, options=("a", "b"), **output)
         )
     return made
 
@@ -304,9 +296,6 @@ def test_a_damaged_curve_says_what_to_do(tmp_path: Path) -> None:
         load_profile("local", config)
 
 
-CURVE = Curve(raw=(0.2, 0.4, 0.8), right=(0.3, 0.5, 0.9))
-
-
 @pytest.mark.parametrize(
     ("confidence", "word"),
     [
@@ -325,7 +314,7 @@ def test_confidence_has_a_word(confidence: float, word: ConfidenceLevel) -> None
     [(0.0, 0.3), (0.2, 0.3), (0.3, 0.4), (0.4, 0.5), (0.6, 0.7), (0.8, 0.9), (1.0, 0.9)],
 )
 def test_a_curve_is_straight_between_its_points_and_flat_beyond(raw: float, share: float) -> None:
-    assert CURVE.at(raw) == pytest.approx(share)
+    assert Curve(raw=(0.2, 0.4, 0.8), right=(0.3, 0.5, 0.9)).at(raw) == pytest.approx(share)
 
 
 @given(st.floats(0, 1))

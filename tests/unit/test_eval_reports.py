@@ -30,8 +30,9 @@ from evals.sampling import changes, effect, figure
 from evals.tables import AnsweredQuestion, RunReport
 from tests.support.evaluation_rows import run_settings
 
-NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 WHOLE = str(AblationStage.WHOLE)
+SHELVES = {-1: {"in_use": {"old": 1}, "banned": []}, 0: {"in_use": {"new": 1}, "banned": ["old"]}}
+LEARN, TEST = QuestionPart.LEARN, QuestionPart.TEST
 
 
 def row(name: str, right: bool | None = True, **more: Any) -> AnsweredQuestion:
@@ -80,7 +81,7 @@ def made(
         name="run",
         settings=settings,
         state=state,
-        began_at=NOW,
+        began_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
         planned=len(rows),
         judged=len(rows),
     )
@@ -114,11 +115,8 @@ def test_results_stand_beside_the_baseline_by_type() -> None:
     plain = [one.model_copy(update={"arm": BASELINE_ARM, "right": one.id == "3"}) for one in rows]
     found = made([*rows, *plain], settings=run_settings(questions=4, baseline=True))
     output = {one.type: (one.effect.after, one.effect.before) for one in found.beside}
-    assert {kind: (a and a.value, b and b.value) for kind, (a, b) in output.items()} == {
-        "all": (0.75, 0.25),
-        "when": (1.0, 0.5),
-        "why": (0.5, 0.0),
-    }
+    told = {kind: (a and a.value, b and b.value) for kind, (a, b) in output.items()}
+    assert told == {"all": (0.75, 0.25), "when": (1.0, 0.5), "why": (0.5, 0.0)}
     (table,) = [one for one in tables(found) if one.title.startswith("Beside")]
     assert table.rows[0][:2] == ("all", "4")
     assert table.rows[0][4].startswith("+50.0")
@@ -164,15 +162,8 @@ def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
     assert [one.arm for one in found.ablation] == list(map(str, stages))
     assert [one.right and one.right.value for one in found.ablation] == [0, 1, 1, 1]
     (table,) = [one for one in tables(found) if one.title.startswith("How much")]
-    assert [cells[0] for cells in table.rows] == [
-        "entity graph",
-        "+ event nodes",
-        "+ edges",
-        "+ perceptual buffer",
-    ]
-
-
-SHELVES = {-1: {"in_use": {"old": 1}, "banned": []}, 0: {"in_use": {"new": 1}, "banned": ["old"]}}
+    output = [cells[0] for cells in table.rows]
+    assert output == ["entity graph", "+ event nodes", "+ edges", "+ perceptual buffer"]
 
 
 def learned() -> list[AnsweredQuestion]:
@@ -208,17 +199,15 @@ def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
 def test_the_online_protocol_is_labelled_and_a_leak_is_reported() -> None:
     online = made(learned(), Protocol.ONLINE, SHELVES)
     assert any("Online protocol: it learned from" in one for one in online.remarks)
-    leaked = [row("t", arm=WITH_SKILLS, skills=("s",), leaked=("s",))]
-    output = made(leaked, Protocol.SPLIT).remarks
+    output = made([row("t", arm=WITH_SKILLS, skills=("s",), leaked=("s",))], Protocol.SPLIT).remarks
     assert any("1 tested questions had a skill that was learned from" in one for one in output)
 
 
 def auto_rows(own: str, other: str, auto: str, part: QuestionPart) -> list[AnsweredQuestion]:
     """Answers of three arms to as many questions as there are letters; ``r`` is a right one."""
-    arms = {WHOLE: own, "b": other, AUTO: auto}
     return [
         row(f"{part}{n}", letter == "r", arm=arm, part=part, strategy="b", chosen_by="s"[: n % 2])
-        for arm, letters in arms.items()
+        for arm, letters in {WHOLE: own, "b": other, AUTO: auto}.items()
         for n, letter in enumerate(letters)
     ]
 
@@ -228,21 +217,12 @@ def auto_run(*halves: list[AnsweredQuestion]) -> RunReport:
     return made([one for half in halves for one in half], Protocol.SPLIT, settings=settings)
 
 
-LEARN, TEST = QuestionPart.LEARN, QuestionPart.TEST
-
-
 def test_auto_is_compared_with_the_strategy_that_is_best_on_the_tested_half() -> None:
-    halves = auto_rows("rr", "ww", "", LEARN), auto_rows("wwww", "rrww", "rrrw", TEST)
-    found = auto_run(*halves)
+    found = auto_run(auto_rows("rr", "ww", "", LEARN), auto_rows("wwww", "rrww", "rrrw", TEST))
     assert found.auto is not None
     best, learned = found.auto.best, found.auto.learned
-    assert (best.first, best.second, best.questions, best.better, best.worse) == (
-        "b",
-        AUTO,
-        4,
-        1,
-        0,
-    )
+    assert (best.first, best.second, best.questions, best.better) == ("b", AUTO, 4, 1)
+    assert best.worse == 0
     assert learned is not None
     assert (learned.first, learned.better) == ("homer", 3)
     (chosen,) = found.auto.chosen
@@ -299,8 +279,7 @@ class Text(HTMLParser):
 def test_a_page_shows_words_as_words_whatever_they_are(words: str) -> None:
     evil = f"<script>alert(1)</script>{words}$title"
     rows = [row("1", False, question=evil, answer=evil, why=evil, types=(evil,), id=evil)]
-    page = as_page(made(rows))
-    read = Text()
+    page, read = as_page(made(rows)), Text()
     read.feed(page)
     assert "script" not in read.tags
     assert any("<script>alert(1)</script>" in one for one in read.words)
@@ -318,7 +297,6 @@ def test_a_page_has_every_table_and_draws_the_curve() -> None:
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)))
 def test_csv_gives_back_what_it_was_given(texts: list[str]) -> None:
     rows = [row(str(n), question=text) for n, text in enumerate(texts)]
-    read = list(csv.DictReader(io.StringIO(as_csv(rows), newline="")))
-    said = [one["question"] for one in read]
+    said = [one["question"] for one in csv.DictReader(io.StringIO(as_csv(rows), newline=""))]
     assert [one.removeprefix("'") for one in said] == [text.removeprefix("'") for text in texts]
     assert not any(one.startswith(("=", "+", "-", "@")) for one in said)

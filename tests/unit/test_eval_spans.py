@@ -43,6 +43,13 @@ SPANS = st.lists(
     ),
     max_size=5,
 )
+RULES = {
+    path.stem: path.read_text().strip()
+    for path in (Path(judging.__file__).parent / "prompts").glob("*.md")
+}
+MODEL = "openai:big"
+ASKED = EvalQuestion(id="1", video="clip", question="Who sings?", answer="Ann sings")
+SAID = Answer(text="It is Ann.", confidence=0.5)
 
 
 def moments(spans: list[TimeSpan]) -> set[int]:
@@ -83,8 +90,7 @@ def cites(*spans: tuple[int, int], video: str = VIDEO) -> Answer:
 
 def test_citations_are_right_where_they_share_a_moment_with_the_evidence() -> None:
     asked = question((10, 20), (40, 50))
-    half = judge_citations(asked, cites((15, 16), (20, 40)), VIDEO)
-    assert half == {"cited": 0.5, "top": True}
+    assert judge_citations(asked, cites((15, 16), (20, 40)), VIDEO) == {"cited": 0.5, "top": True}
     assert judge_citations(asked, cites((20, 40), (49, 60)), VIDEO) == {"cited": 0.5, "top": False}
     assert judge_citations(asked, cites((15, 16), video=OTHER), VIDEO)["cited"] == 0
     assert judge_citations(asked, cites(), VIDEO) == {"cited": None, "top": False}
@@ -120,16 +126,6 @@ def test_options_go_by_letter(option: str | None, reference: str, right: bool | 
     judged = judge_options(asked, Answer(text="Ann", option=option, confidence=0.9))
     assert judged.right is right
     assert judged.judge == "options"
-
-
-RULES = {
-    path.stem: path.read_text().strip()
-    for path in (Path(judging.__file__).parent / "prompts").glob("*.md")
-}
-
-MODEL = "openai:big"
-ASKED = EvalQuestion(id="1", video="clip", question="Who sings?", answer="Ann sings")
-SAID = Answer(text="It is Ann.", confidence=0.5)
 
 
 class Chat:

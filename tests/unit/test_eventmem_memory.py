@@ -30,6 +30,8 @@ from tests.support.real_frames import frames_of
 SETTINGS = EventMemorySettings()
 CLIPS = ("tos_battle_clip.webm", "visualvoice_interview.mp4", "wannaworktogether.mp4")
 SECOND = 1_000
+STREAMS = st.lists(st.tuples(st.integers(1, 70), st.integers(0, 5)), min_size=1, max_size=8)
+"""Events of a stream: how many frames each has, and how many seconds are missing before it."""
 
 
 def test_the_numbers_are_the_papers() -> None:
@@ -67,8 +69,15 @@ def test_an_event_ends_after_more_than_eight_frames_at_an_unlike_one() -> None:
     assert begins([DARK] * 20) == [0]
 
 
-def by_numpy(images: list[Image]) -> list[int]:
-    """The same rule with numpy's correlation and a mean of all histograms of the event."""
+def real_frames(find: Callable[[str], Path]) -> list[Image]:
+    return [image for name in CLIPS for image in frames_of(find(name), 0.5, 50)]
+
+
+@pytest.mark.full
+def test_events_of_real_frames_are_those_of_numpy(shared_media: Callable[[str], Path]) -> None:
+    images = real_frames(shared_media)
+    found = begins(images)
+    # The same rule with numpy's correlation and a mean of all histograms of the event.
     starts: list[int] = []
     event: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
     for number, image in enumerate(images):
@@ -79,18 +88,7 @@ def by_numpy(images: list[Image]) -> list[int]:
             starts.append(number)
             event = []
         event.append(shares)
-    return starts
-
-
-def real_frames(find: Callable[[str], Path]) -> list[Image]:
-    return [image for name in CLIPS for image in frames_of(find(name), 0.5, 50)]
-
-
-@pytest.mark.full
-def test_events_of_real_frames_are_those_of_numpy(shared_media: Callable[[str], Path]) -> None:
-    images = real_frames(shared_media)
-    found = begins(images)
-    assert found == by_numpy(images)
+    assert found == starts
     assert len(found) >= 4
 
 
@@ -112,29 +110,21 @@ def sample(video: str, frames: int, event: int = 0) -> tuple[int, ...]:
     return tuple((time - event * 40) // SECOND for time in only.frames)
 
 
-CHI_SQUARED = 134.6
-"""The 99th percentile of its distribution with 99 degrees of freedom."""
-
-
 def test_samples_are_uniform() -> None:
     streams, frames = examples(500, 2_000), 100
     counts = Counter(frame for seed in range(streams) for frame in sample(f"video {seed}", frames))
     observed = [counts[frame] for frame in range(frames)]
     assert sum(observed) == streams * 32
     # Each stream chooses 32 of 100 without replacement, which varies less than independent draws.
-    varies = (frames - 32) / (frames - 1)
-    expected = sum(observed) / frames
-    assert sum((count - expected) ** 2 / expected for count in observed) / varies < CHI_SQUARED
+    varies, expected = (frames - 32) / (frames - 1), sum(observed) / frames
+    # Chi squared: the 99th percentile of its distribution with 99 degrees of freedom.
+    assert sum((count - expected) ** 2 / expected for count in observed) / varies < 134.6
 
 
 def test_samples_depend_on_the_video_and_the_event_only() -> None:
     assert sample("a", 300) == sample("a", 300)
     assert sample("a", 300) != sample("b", 300)
     assert sample("a", 300, event=1) != sample("a", 300, event=0)
-
-
-STREAMS = st.lists(st.tuples(st.integers(1, 70), st.integers(0, 5)), min_size=1, max_size=8)
-"""Events of a stream: how many frames each has, and how many seconds are missing before it."""
 
 
 def frames_in(stream: list[tuple[int, int]]) -> list[tuple[int, bool]]:
@@ -156,8 +146,7 @@ def test_memory_has_at_most_32_frames_of_the_last_events(stream: list[tuple[int,
         # It holds more only if the event before, whole, would be too much.
         if evicted:
             assert len(frames) + min(32, evicted[-1].seen) > 32 - 1
-    numbers = [event.record.number for event in (*evicted, *memory.events)]
-    assert numbers == list(range(len(stream)))
+    assert [event.record.number for event in (*evicted, *memory.events)] == list(range(len(stream)))
 
 
 @given(STREAMS)

@@ -22,9 +22,15 @@ from tests.support.signals import decoded
 SETTINGS = WatchSettings()
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
 Box = tuple[int, int, int, int]
-
 ANNA, BEN, CARA = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 LEFT, RIGHT = (10, 10, 30, 40), (60, 12, 80, 42)
+IMAGE = np.zeros((120, 200, 3), np.uint8)
+RAW = np.array([3.0, 4.0], np.float32)
+BOX = (20, 20, 80, 90)
+RANDOM = np.random.default_rng(7)
+PORTRAIT: Image = np.asarray(
+    cv2.resize(RANDOM.integers(0, 255, (14, 12, 3), np.uint8), (60, 70)), np.uint8
+)
 
 
 def face(
@@ -102,8 +108,7 @@ def test_three_people_come_and_go() -> None:
 
 
 def test_a_face_that_stays_in_place_is_one_person_though_it_turns_away() -> None:
-    profile = (0.2, 0.0, 1.0)
-    groups, _ = people({0: [face(ANNA)], 1: [face(profile)], 2: [face(ANNA)]})
+    groups, _ = people({0: [face(ANNA)], 1: [face((0.2, 0.0, 1.0))], 2: [face(ANNA)]})
     assert [seen_at(group) for group in groups] == [[0, 1, 2]]
 
 
@@ -139,18 +144,14 @@ def test_about_one_frame_a_second_is_looked_at_and_every_keyframe() -> None:
 
 def test_a_sighting_lasts_to_the_next_look_and_not_past_the_clip() -> None:
     frames = [frame(0, 30_000), frame(1, 59_600)]
-    engine = Engine({0: [face(ANNA)], 1: [face(ANNA)]})
-    seen = find_faces(frames, [0, 0], (), engine, SETTINGS)
+    seen = find_faces(frames, [0, 0], (), Engine({0: [face(ANNA)], 1: [face(ANNA)]}), SETTINGS)
     (group,) = group_faces(seen, 0.3, CLIP, SETTINGS, Blobs())
-    assert [s.span for s in group.sightings] == [
-        TimeSpan.of(30_000, 31_000),
-        TimeSpan.of(59_600, 60_000),
-    ]
+    found = [s.span for s in group.sightings]
+    assert found == [TimeSpan.of(30_000, 31_000), TimeSpan.of(59_600, 60_000)]
 
 
 def test_the_best_sighting_alone_has_its_crop_with_a_margin() -> None:
-    found = {i: [face(ANNA, quality=q)] for i, q in enumerate([20.0, 30.0, 25.0])}
-    groups, blobs = people(found)
+    groups, blobs = people({i: [face(ANNA, quality=q)] for i, q in enumerate([20.0, 30.0, 25.0])})
     assert [bool(s.blob) for s in groups[0].sightings] == [False, True, False]
     crop = decoded(blobs[str(groups[0].sightings[1].blob)])
     assert crop.shape == (48, 32, 3)
@@ -162,10 +163,6 @@ def test_overlap_is_shared_over_covered_area() -> None:
     assert box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(1 / 3)
     assert box_iou((0, 0, 10, 10), (20, 20, 30, 30)) == 0
     assert box_iou((0, 0, 0, 0), (0, 0, 0, 0)) == 0
-
-
-IMAGE = np.zeros((120, 200, 3), np.uint8)
-RAW = np.array([3.0, 4.0], np.float32)
 
 
 @pytest.mark.parametrize(
@@ -187,36 +184,27 @@ def test_boxes_are_within_images(corners: tuple[float, ...], box: tuple[int, ...
 def test_quality_is_the_norm_and_the_vector_has_none() -> None:
     face = make_face(IMAGE, np.array([0, 0, 9, 9], np.float32), 1.2, RAW)
     assert face is not None
-    assert face.quality == 5.0
-    assert face.score == 1.0
+    assert (face.quality, face.score) == (5.0, 1.0)
     np.testing.assert_allclose(face.vector, [0.6, 0.8])
-
-
-BOX = (20, 20, 80, 90)
-RANDOM = np.random.default_rng(7)
-PORTRAIT: Image = np.asarray(
-    cv2.resize(RANDOM.integers(0, 255, (14, 12, 3), np.uint8), (60, 70)), np.uint8
-)
 
 
 def looks(
     count: int, move: int = 0, noise: int = 2, portrait: Image = PORTRAIT
 ) -> list[DetectedFace]:
     """Looks at a portrait on a wall; a part of it as large as an eye moves to and fro."""
-    return [look(n, (n % 2) * move, noise, portrait) for n in range(count)]
-
-
-def look(number: int, move: int, noise: int, portrait: Image) -> DetectedFace:
-    frame = RANDOM.integers(0, 255, (120, 100, 3), np.uint8)
-    face = portrait.copy()
-    face[20:34, 10:50] = np.roll(face[20:34, 10:50], move, axis=1)
-    frame[20:90, 20:80] = face
-    jitter = RANDOM.integers(-noise, noise + 1, frame.shape)
-    frame = np.clip(frame.astype(int) + jitter, 0, 255).astype(np.uint8)
-    # A detector's box is not the same to a pixel.
-    x0, y0 = BOX[0] + number % 2, BOX[1]
-    face_found = Face((x0, y0, BOX[2], BOX[3]), 0.9, 25.0, np.array([1, 0], np.float32))
-    return DetectedFace(number, 0, number * 1_000, face_found, frame[5:115, 5:95], (5, 5))
+    found = []
+    for number in range(count):
+        frame, face = RANDOM.integers(0, 255, (120, 100, 3), np.uint8), portrait.copy()
+        face[20:34, 10:50] = np.roll(face[20:34, 10:50], number % 2 * move, axis=1)
+        frame[20:90, 20:80] = face
+        jitter = RANDOM.integers(-noise, noise + 1, frame.shape)
+        frame = np.clip(frame.astype(int) + jitter, 0, 255).astype(np.uint8)
+        # A detector's box is not the same to a pixel.
+        x0, y0 = BOX[0] + number % 2, BOX[1]
+        face_found = Face((x0, y0, BOX[2], BOX[3]), 0.9, 25.0, np.array([1, 0], np.float32))
+        crop = frame[5:115, 5:95]
+        found.append(DetectedFace(number, 0, number * 1_000, face_found, crop, (5, 5)))
+    return found
 
 
 def test_a_face_that_never_moves_is_a_picture() -> None:

@@ -53,8 +53,7 @@ class Work:
         self.remarks: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.given_up: list[tuple[int, str]] = []
-        self.left = False
-        self.at_once = 1
+        self.left, self.at_once = False, 1
 
     def begin(self) -> list[int]:
         return list(range(self.done, self.clips))
@@ -100,12 +99,7 @@ def test_clips_are_remembered_in_order_and_perceived_one_ahead() -> None:
     work = Work(3)
     assert watched(work) == ["opened 3 0", "remembered 0", "remembered 1", "remembered 2"]
     assert work.notes == [
-        "perceive 0",
-        "perceive 1",
-        "remember 0",
-        "perceive 2",
-        "remember 1",
-        "remember 2",
+        *("perceive 0", "perceive 1", "remember 0", "perceive 2", "remember 1", "remember 2"),
         "build windows final",
     ]
 
@@ -230,10 +224,9 @@ def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
     assert (len(calls), slept) == (1, [])
 
 
-STEPS = [PERCEIVE, PERCEIVE_ORDER, REMEMBER, BUILD_WINDOWS, INGEST, ASK, LEARN]
-
-
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, BUILD_WINDOWS, INGEST, ASK, LEARN]
+)
 def test_prefect_retries_a_step_as_the_direct_executor_does(step: Step) -> None:
     task = task_of(step)
     assert (task.name, task.task_run_name) == (step.name, step.run_name)

@@ -27,13 +27,19 @@ from perception.quality import (
 )
 from tests.support.full_suite import examples
 
-planes = arrays(np.uint8, st.tuples(st.integers(3, 24), st.integers(3, 24)))
 pairs = st.tuples(st.integers(3, 16), st.integers(3, 16)).flatmap(
     lambda shape: st.tuples(arrays(np.uint8, shape), arrays(np.uint8, shape))
 )
 images = st.tuples(st.integers(1, 8), st.integers(1, 8)).flatmap(
     lambda shape: arrays(np.uint8, (*shape, 3))
 )
+SETTINGS = WatchSettings(frame_height=60)
+grids = st.builds(
+    SampleGrid,
+    clip_ms=st.integers(200, 60_000),
+    fps=st.floats(0.2, 60, allow_nan=False).map(lambda fps: round(fps, 2)),
+)
+moments = st.integers(0, 10**7)
 
 
 def laplacian(grey: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -43,7 +49,7 @@ def laplacian(grey: NDArray[np.uint8]) -> NDArray[np.int64]:
     return wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:] - 4 * inner
 
 
-@given(planes)
+@given(arrays(np.uint8, st.tuples(st.integers(3, 24), st.integers(3, 24))))
 def test_sharpness_is_the_variance_of_the_laplacian(grey: NDArray[np.uint8]) -> None:
     assert sharpness(grey) == pytest.approx(laplacian(grey).var(), rel=1e-9, abs=1e-6)
 
@@ -78,8 +84,7 @@ def coloured(height: int = 240, width: int = 320) -> NDArray[np.uint8]:
     y, x = np.mgrid[0:height, 0:width]
     rgb = np.stack([x * 255 // width, y * 255 // height, (x + y) % 256], -1)
     smooth = cv2.GaussianBlur(rgb.astype(np.uint8), (9, 9), 3)
-    dark = (x // 16 + y // 16) % 2 == 0
-    return np.where(dark[..., None], smooth // 2, smooth).astype(np.uint8)
+    return np.where(((x // 16 + y // 16) % 2 == 0)[..., None], smooth // 2, smooth).astype(np.uint8)
 
 
 @pytest.mark.parametrize(
@@ -111,17 +116,15 @@ def test_pictures_of_any_size_are_measured_like_the_whole_picture(size: tuple[in
 
 
 def test_a_change_near_the_threshold_is_that_of_whole_pictures() -> None:
-    one, other = (noise(seed) for seed in (1, 2))
+    one, other = (
+        np.random.default_rng(seed).integers(0, 256, (360, 640, 3), np.uint8) for seed in (1, 2)
+    )
     greys = [cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY).astype(np.uint8) for rgb in (one, other)]
     exact = grey_change(*greys)
     shown = [av.VideoFrame.from_ndarray(rgb, format="rgb24") for rgb in (one, other)]
     assert changes(shown, 10.0)[1] != pytest.approx(exact, abs=1e-9)
     for threshold in (exact - 0.01, exact + 0.01):
         assert changes(shown, threshold)[1] == pytest.approx(exact, abs=1e-9)
-
-
-def noise(seed: int) -> NDArray[np.uint8]:
-    return np.random.default_rng(seed).integers(0, 256, (360, 640, 3), np.uint8)
 
 
 def changes(shown: list[av.VideoFrame], threshold: float) -> list[float]:
@@ -137,8 +140,7 @@ def test_pictures_of_another_size_are_a_cut() -> None:
 @given(st.lists(st.floats(0, 255), max_size=60), st.floats(0.1, 254))
 def test_shots_count_up_above_the_threshold(changes: list[float], threshold: float) -> None:
     shots = number_shots(changes, threshold)
-    assert len(shots) == len(changes)
-    assert shots[:1] == [0][: len(changes)]
+    assert (len(shots), shots[:1]) == (len(changes), [0][: len(changes)])
     for i in range(1, len(changes)):
         assert shots[i] - shots[i - 1] == int(changes[i] > threshold)
 
@@ -160,14 +162,10 @@ def test_a_change_of_exactly_the_threshold_is_no_cut() -> None:
 def test_pictures_are_at_most_so_high_and_upright(
     size: tuple[int, int], quarters: int, expected: tuple[int, int]
 ) -> None:
-    picture = av.VideoFrame(*size, "yuv420p")
-    upright = Upright(quarters=quarters)
+    picture, upright = av.VideoFrame(*size, "yuv420p"), Upright(quarters=quarters)
     frame = Frame(0, FrameMetrics(0, 0, 0), shrink(picture, upright, 720), upright)
     assert frame.image.shape == (*expected, 3)
     assert frame.image.flags["C_CONTIGUOUS"]
-
-
-SETTINGS = WatchSettings(frame_height=60)
 
 
 @pytest.fixture
@@ -234,14 +232,6 @@ def test_error_reaches_the_caller(measurer: FrameMeasurer, monkeypatch: pytest.M
         measurer.collect()
 
 
-grids = st.builds(
-    SampleGrid,
-    clip_ms=st.integers(200, 60_000),
-    fps=st.floats(0.2, 60, allow_nan=False).map(lambda fps: round(fps, 2)),
-)
-moments = st.integers(0, 10**7)
-
-
 def test_the_papers_grid_is_five_a_second() -> None:
     grid = SampleGrid.of(WatchSettings())
     assert list(grid.within(29_700, 30_500)) == [29_800, 30_000, 30_200, 30_400]
@@ -270,5 +260,4 @@ def test_every_clip_is_sampled_alike(grid: SampleGrid, one: int, other: int) -> 
 @given(grids, moments, st.integers(0, 5_000), st.integers(0, 5_000))
 def test_stretches_share_no_instant(grid: SampleGrid, start: int, first: int, second: int) -> None:
     middle, end = start + first, start + first + second
-    parts = [*grid.within(start, middle), *grid.within(middle, end)]
-    assert parts == list(grid.within(start, end))
+    assert [*grid.within(start, middle), *grid.within(middle, end)] == list(grid.within(start, end))

@@ -36,6 +36,9 @@ from store.postmaster import (
 )
 from tests.support.full_suite import examples
 
+DEAD = 2**22 - 7
+"""Beyond what a kernel gives unless it is told to."""
+
 
 def test_the_environment_names_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOMER_HOME", str(tmp_path / "here"))
@@ -137,10 +140,6 @@ def test_others_see_that_a_file_is_locked_without_taking_its_lock(tmp_path: Path
     assert not is_locked(path)
 
 
-DEAD = 2**22 - 7
-"""Beyond what a kernel gives unless it is told to."""
-
-
 def pid_file(data: Path, pid: int | str, *, status: str | None = "ready   ") -> Path:
     """A pid file as Postgres writes it; without a status while it is half written."""
     lines = [pid, data, 1_700_000_000, 5432, "/run/sockets", "", "  5432001  65536"]
@@ -186,8 +185,7 @@ def test_a_process_that_serves_this_very_folder_is(tmp_path: Path) -> None:
         # Until a process has begun, the system does not tell with what.
         assert (server.stdout and server.stdout.read(4)) == b"here"
         pid_file(tmp_path, server.pid)
-        found = running_server(tmp_path)
-        other = tmp_path / "other"
+        found, other = running_server(tmp_path), tmp_path / "other"
         other.mkdir()
         pid_file(other, server.pid)
         assert running_server(other) is None

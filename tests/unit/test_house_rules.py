@@ -59,11 +59,9 @@ def test_importing_a_package_connects_to_nothing_and_writes_nothing(tmp_path: Pa
     """Commands, pages and flows are imported in an empty home, which stays empty."""
     modules = ["flows.watching", "library.memory", "store.database", "services.supervisor"]
     modules += [f"cli.{path.stem}" for path in CODE if path.parent.name == "cli"]
-    code = "import " + ", ".join(modules)
-    home = tmp_path / "home"
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"HOMER_HOME": str(home), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        [sys.executable, "-c", "import " + ", ".join(modules)],
+        env={"HOMER_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
         cwd=ROOT,
         capture_output=True,
         text=True,

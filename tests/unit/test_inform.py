@@ -32,6 +32,8 @@ from tests.support.machine import VIDEO, evidence
 
 ASK = AskSettings()
 BREAKFAST = Neighbour(ref="s7", label="breakfast", relation="causes", rationale="it says so")
+MARKUP = ("<memory id=", "</memory>", "<card>", "</card", "<face_1>", "\u202e", "é", "x" * 300)
+PIECES = st.sampled_from([*'<>/[]＜［ \n"', "m1", "s2", "memory", "card", "people", *MARKUP])
 
 
 def found(*refs: int, **more: object) -> EvidenceRetrieved:
@@ -112,10 +114,6 @@ def test_a_card_says_that_nothing_was_close_or_that_the_search_was_refused() -> 
 )
 def test_quoted_words_are_one_line_without_marks_or_citations(text: str, shown: str) -> None:
     assert quote_untrusted(text) == shown
-
-
-MARKUP = ("<memory id=", "</memory>", "<card>", "</card", "<face_1>", "\u202e", "é", "x" * 300)
-PIECES = st.sampled_from([*'<>/[]＜［ \n"', "m1", "s2", "memory", "card", "people", *MARKUP])
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

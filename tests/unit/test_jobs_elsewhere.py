@@ -16,13 +16,11 @@ from services.daemon import JobState, write_exit_code
 from store.home import Home
 from store.postmaster import HostIdentity
 
-WAITS = "import time; time.sleep(60)"
-
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
     every = Jobs(Home(tmp_path))
-    every.command = (sys.executable, "-c", WAITS)
+    every.command = (sys.executable, "-c", "import time; time.sleep(60)")
     recording = tmp_path / "film.mp4"
     recording.write_bytes(b"film")
     begun: list[subprocess.Popen[bytes]] = []

@@ -31,6 +31,8 @@ from tests.support.full_suite import examples
 from tests.support.memory import VIDEO, keyframe, percept, said, span
 
 RED = np.full((40, 60, 3), (200, 30, 20), np.uint8)
+RED_OF_COLOURS, BLUE, BLACK, WHITE = (220, 10, 10), (20, 40, 230), (2, 2, 2), (250, 250, 250)
+BROWN, NAVY = (130, 80, 30), (10, 10, 60)
 
 
 def read(data: bytes) -> Image:
@@ -125,11 +127,6 @@ def brighter(image: Image) -> Image:
     return np.asarray(np.clip(image.astype(np.float32) * 1.1 + 4, 0, 255), np.uint8)
 
 
-def compressed(image: Image) -> Image:
-    data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 40])[1]
-    return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)
-
-
 def smaller(image: Image) -> Image:
     return np.asarray(cv2.resize(image, (160, 90), interpolation=cv2.INTER_AREA), np.uint8)
 
@@ -138,7 +135,8 @@ def test_a_copy_is_nearly_the_same() -> None:
     for number in range(10):
         vector = likeness(drawn(number))
         assert vector @ likeness(smaller(drawn(number))) > NEARLY_SAME
-        assert vector @ likeness(compressed(drawn(number))) > ALIKE
+        data = cv2.imencode(".jpg", drawn(number), [cv2.IMWRITE_JPEG_QUALITY, 40])[1]
+        assert vector @ likeness(np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)) > ALIKE
 
 
 def test_a_copy_is_closer_than_any_other_picture() -> None:
@@ -200,10 +198,6 @@ def written(seen: Percept) -> list[MemoryDraft]:
     return [draft for draft in drafts if draft.source == MemorySource.COLOURS]
 
 
-RED_OF_COLOURS, BLUE, BLACK, WHITE = (220, 10, 10), (20, 40, 230), (2, 2, 2), (250, 250, 250)
-BROWN, NAVY = (130, 80, 30), (10, 10, 60)
-
-
 @pytest.mark.parametrize(
     ("colours", "text"),
     [
@@ -225,8 +219,7 @@ def test_colours_are_named_by_share(colours: tuple[tuple[int, int, int], ...], t
 def test_a_clip_without_any_other_line_has_one_on_its_colours() -> None:
     seen = percept(0, keyframes=(measured(4, BLACK), measured(20, BLACK)))
     (line,) = written(seen)
-    assert line.text == "Picture: dark, mostly black."
-    assert line.span == span(4, 21)
+    assert (line.text, line.span) == ("Picture: dark, mostly black.", span(4, 21))
     (spoken,) = written(seen.model_copy(update={"utterances": (said(1, "Hello."),)}))
     assert spoken == line
 

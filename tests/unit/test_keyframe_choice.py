@@ -36,6 +36,9 @@ from tests.support.memory import VIDEO, face, keyframe, percept, said, text_at
 from tests.support.signals import decoded
 
 GAP = 2_000
+BLOBS = {"a" * 64: b"one", "b" * 64: b"two", "c" * 64: b"three"}
+FACE = Identity(id=1, kind=IdentityKind.FACE, number=4, first_clip=0)
+PEOPLE = ClipPeople(faces={0: FACE}, characters=(Character(number=2, name="Ada", faces=(4,)),))
 
 
 @st.composite
@@ -97,11 +100,8 @@ def test_a_flash_and_the_steps_of_a_cross_fade_are_passing() -> None:
 
 def test_a_picture_that_stands_still_is_no_flash() -> None:
     """It comes once, and lasts until the next one."""
-    assert shot_positions([0, 200, 5_200], [0, 1, 2], 200, 9_000) == [
-        ShotPosition.SHORT_SHOT,
-        ShotPosition.NEAR_CUT,
-        ShotPosition.NEAR_CUT,
-    ]
+    found = shot_positions([0, 200, 5_200], [0, 1, 2], 200, 9_000)
+    assert found == [ShotPosition.SHORT_SHOT, ShotPosition.NEAR_CUT, ShotPosition.NEAR_CUT]
     assert shot_positions([0], [0], 200, 9_000) == [ShotPosition.CLEAR]
     assert shot_positions([], [], 200) == []
 
@@ -136,11 +136,6 @@ def test_keyframes_carry_their_numbers_and_their_jpegs() -> None:
         pixels = decoded(blobs[key.blob])
         assert pixels.shape == (key.height, key.width, 3) == one.image.shape
         assert abs(int(pixels.mean()) - int(one.image.mean())) <= 2
-
-
-BLOBS = {"a" * 64: b"one", "b" * 64: b"two", "c" * 64: b"three"}
-FACE = Identity(id=1, kind=IdentityKind.FACE, number=4, first_clip=0)
-PEOPLE = ClipPeople(faces={0: FACE}, characters=(Character(number=2, name="Ada", faces=(4,)),))
 
 
 def thing(time_s: float, label: str) -> SeenObject:

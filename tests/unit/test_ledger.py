@@ -75,11 +75,8 @@ def test_a_dependency_still_means_the_same_subtask_when_one_before_it_is_dropped
         SubtaskDraft(text="when", depends=("t4", "t2")),
     ]
     ledger, _ = new_ledger(drafts, "q", ASK)
-    assert [(s.id, s.text, s.depends) for s in ledger.subtasks] == [
-        ("t1", "who came", ()),
-        ("t2", "why", ("t1",)),
-        ("t3", "when", ("t2",)),
-    ]
+    found = [(s.id, s.text, s.depends) for s in ledger.subtasks]
+    assert found == [("t1", "who came", ()), ("t2", "why", ("t1",)), ("t3", "when", ("t2",))]
     adds = (
         SubtaskDraft(text="why"),
         SubtaskDraft(text="where"),
@@ -205,8 +202,7 @@ def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_los
     ledger, _ = new_ledger(drafts, "the question", ASK)
     check_legal(ledger, ASK)
     for step in steps:
-        before = ledger.subtasks
-        ledger = taken(ledger, step)
+        before, ledger = ledger.subtasks, taken(ledger, step)
         check_legal(ledger, ASK)
         check_kept(before, ledger)
         assert Ledger.model_validate(ledger.model_dump(mode="json")) == ledger
@@ -232,7 +228,6 @@ SHOWN = """\
 t1: who sings
 t2: what they sing (after t1)
 t3: who listens to it (after t1, t2)"""
-
 PIECES = st.sampled_from(
     ["who", "sings", "t1:", "t2: ", "(after t1)", " (after t1, t2)", "(after", ")", ":", "\n", "\t"]
 )
@@ -267,8 +262,7 @@ def test_lines_taken_out_leave_others_be(plan: tuple[PlanLine, ...], data: st.Da
 
 
 def test_a_line_without_an_id_is_a_new_subtask() -> None:
-    found = read_plan("t1: who sings\nwhere they stand (after t1)\nhow loud", WAS)
-    assert found[1:] == (
+    assert read_plan("t1: who sings\nwhere they stand (after t1)\nhow loud", WAS)[1:] == (
         PlanLine(text="where they stand", depends=("t1",)),
         PlanLine(text="how loud"),
     )

@@ -111,10 +111,6 @@ def seen(mode: Mode, *items: Evidence, **more: Any) -> EvidenceRetrieved:
     return EvidenceRetrieved(mode=mode, query="q", evidence=items, **more)
 
 
-def by_tool(*items: Evidence) -> EvidenceRetrieved:
-    return EvidenceRetrieved(mode="search_nodes", query="q", evidence=items)
-
-
 def quote(
     text: str, *refs: str, score: float = 0.8, video: str = VIDEO, kind: str = "said"
 ) -> Quote:
@@ -206,7 +202,7 @@ def test_a_sentence_of_which_the_ledger_lacks_a_line_is_not_quoted() -> None:
 
 
 def test_a_part_that_memory_does_not_hold_is_left_out() -> None:
-    one = by_tool(evidence(1))
+    one = EvidenceRetrieved(mode="search_nodes", query="q", evidence=(evidence(1),))
     two = seen(Mode.VIDEO, evidence(2, score=0.1), nothing_close=True)
     made = LocalReasoner().conclude(after(("Who came", one), ("why?", two)))
     assert made.refs == ("m1",)

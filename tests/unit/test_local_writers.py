@@ -22,6 +22,8 @@ from tests.support.memory import VIDEO, WordVectors, face, percept, said, span, 
 
 SETTINGS = MemorySettings()
 CONTEXT = ClipContext(VIDEO)
+TENT = ["We pack the red tent", "The tent has red poles", "Fold the tent with its poles"]
+SOUP = ["The soup needs salt", "Stir the soup with salt", "Taste the salt in the soup"]
 
 
 def identity(kind: IdentityKind, number: int) -> Identity:
@@ -48,20 +50,14 @@ def output(seen: Percept) -> list[tuple[str, str]]:
 
 def test_speech_is_quoted_with_its_speaker_s_tag() -> None:
     (one,) = written(percept(0, utterances=(said(1, "Good morning.", voice=0),))).drafts
-    assert (one.text, one.speaker, one.tags, one.span) == (
-        "Good morning.",
-        "<voice_7>",
-        ("<voice_7>",),
-        span(1, 4),
-    )
+    assert (one.text, one.speaker, one.tags) == ("Good morning.", "<voice_7>", ("<voice_7>",))
+    assert one.span == span(1, 4)
 
 
 def test_a_text_that_stays_on_screen_is_one_line() -> None:
     rows = [text_at(t, "WELCOME") for t in (2, 8, 14)] + [text_at(8, "Chapter 1", row=1)]
-    assert output(percept(0, screen_texts=tuple(rows))) == [
-        ("read", "WELCOME"),
-        ("read", "WELCOME / Chapter 1"),
-    ]
+    found = output(percept(0, screen_texts=tuple(rows)))
+    assert found == [("read", "WELCOME"), ("read", "WELCOME / Chapter 1")]
     (welcome, _) = written(percept(0, screen_texts=tuple(rows))).drafts
     assert welcome.span == span(2, 15)
 
@@ -84,8 +80,7 @@ def test_text_that_is_hardly_legible_is_left_out() -> None:
 
 
 def test_who_is_on_screen_is_one_line_a_person_and_one_a_pair() -> None:
-    faces = (face(0, 1, (1, 2), (10, 12)), face(1, 2, (11, 14)))
-    assert output(percept(0, faces=faces)) == [
+    assert output(percept(0, faces=(face(0, 1, (1, 2), (10, 12)), face(1, 2, (11, 14))))) == [
         ("seen", "<face_4> is on screen."),
         ("seen", "<face_4> and <face_5> are on screen together."),
         ("seen", "<face_5> is on screen."),
@@ -155,13 +150,8 @@ def test_questions_and_other_sentences_state_no_cause(text: str) -> None:
 def a_line(
     clip: int, second: float, text: str, source: MemorySource = MemorySource.SAID
 ) -> WindowLine:
-    vector = WordVectors().embed([text])[0]
-    start = 30 * clip + second
+    vector, start = WordVectors().embed([text])[0], 30 * clip + second
     return WindowLine(clip, span(start, start + 2), text, source, vector, speaker="Ada")
-
-
-TENT = ["We pack the red tent", "The tent has red poles", "Fold the tent with its poles"]
-SOUP = ["The soup needs salt", "Stir the soup with salt", "Taste the salt in the soup"]
 
 
 def window(*clips: list[str], **more: Any) -> EventWindow:
@@ -218,8 +208,7 @@ def test_a_long_open_segment_is_not_extended_for_ever() -> None:
 
 
 def test_a_long_pause_always_parts_topics() -> None:
-    given = window(TENT, TENT)
-    spans = {0: span(0, 30), 1: span(4000, 4030)}
+    given, spans = window(TENT, TENT), {0: span(0, 30), 1: span(4000, 4030)}
     later = [a_line(0, n, t) for n, t in enumerate(TENT)]
     later += [
         WindowLine(1, span(4000 + n, 4001 + n), t, MemorySource.SAID, WordVectors().embed([t])[0])
@@ -251,8 +240,7 @@ def test_no_cause_is_made_up_where_none_is_stated_across_segments() -> None:
 
 
 def test_a_label_that_is_taken_gets_its_time() -> None:
-    given = window(TENT, TENT, SOUP, SOUP)
-    writer = LocalEventWriter(SETTINGS)
+    given, writer = window(TENT, TENT, SOUP, SOUP), LocalEventWriter(SETTINGS)
     patch = writer.patch(given)
     first, second = patch.segments
     taken = f"segment {first.label!r} has the label of an earlier segment: give it its own"

@@ -102,10 +102,8 @@ def test_an_error_that_is_its_own_cause_is_reported_once(home: Home) -> None:
     first.__context__ = second
     log_error(first)
     log_error(second)
-    assert [output["trace"] for output in records(home)] == [
-        ["ModelError"],
-        ["ModelError", "ValueError"],
-    ]
+    found = [output["trace"] for output in records(home)]
+    assert found == [["ModelError"], ["ModelError", "ValueError"]]
 
 
 def test_at_debug_an_error_s_words_are_reported_too(home: Home) -> None:

@@ -33,6 +33,10 @@ from tests.support.openai_server import EVERYTHING, OpenAIServer
 JPEG = b"\xff\xd8\xff\xe0 picture"
 PNG = b"\x89PNG\r\n picture"
 SCHEMA: dict[str, Any] = {"type": "object"}
+SCHEMA_OF_GROWING = City.model_json_schema()
+SENT = [{"role": "user", "content": "Where?"}]
+PIECES = 3_000
+WAYS: list[Structure] = ["json_schema", "tools", "text"]
 
 
 def test_messages_without_images_are_role_and_words() -> None:
@@ -202,12 +206,6 @@ def test_a_call_that_hangs_or_is_too_late_is_given_up() -> None:
         released.set()
 
 
-SCHEMA_OF_GROWING = City.model_json_schema()
-SENT = [{"role": "user", "content": "Where?"}]
-PIECES = 3_000
-WAYS: list[Structure] = ["json_schema", "tools", "text"]
-
-
 class Pieces(BaseChatModel):
     """Streams an object with a long text, as text or as a tool's arguments."""
 
@@ -269,8 +267,7 @@ def test_no_more_is_taken_of_a_reply_than_it_may_have(way: Structure) -> None:
 @pytest.mark.parametrize("live", [True, False])
 def test_a_reply_that_is_too_long_is_recorded_and_says_what_to_do(live: bool) -> None:
     records: list[Any] = []
-    long = {"name": "Paris " * 1_000}
-    with OpenAIServer([long], EVERYTHING) as server:
+    with OpenAIServer([{"name": "Paris " * 1_000}], EVERYTHING) as server:
         chat = chat_of(server, records.append, max_characters=500)
         on_text = list[str]().append if live else None
         with pytest.raises(ModelError, match=r"longer than 500 characters.*max_characters"):

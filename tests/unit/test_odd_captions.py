@@ -34,6 +34,13 @@ WORDS = st.text(
     st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=20
 ).filter(lambda text: bool(text.strip()))
 MS = st.integers(0, 99 * 3_600_000)
+CUES = st.lists(st.tuples(MS, st.integers(0, 10_000), st.from_regex(r"[a-z]{1,8}", fullmatch=True)))
+DAY = 86_400
+LINES = st.lists(
+    st.tuples(MS, st.integers(0, 90_000), WORDS, st.sampled_from(["speech", "caption"])),
+    min_size=1,
+    max_size=20,
+)
 
 
 def written(folder: Path, name: str, data: bytes | str) -> Path:
@@ -86,8 +93,7 @@ def test_lines_of_json_are_read_whatever_the_file_is_called(tmp_path: Path, name
 def test_a_speaker_called_like_a_tag_is_nobody_that_was_recognised(tmp_path: Path) -> None:
     row = {"start": 0, "end": 1, "text": "I am <face_1>.", "speaker": "<voice_7>"}
     (line,) = read_captions(written(tmp_path, "week.jsonl", json.dumps(row))).lines
-    assert line.speaker == "‹voice_7›"
-    assert line.kind == "speech"
+    assert (line.speaker, line.kind) == ("‹voice_7›", "speech")
 
 
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -123,9 +129,6 @@ def test_rows_of_anything_are_lines_that_hold_together_or_a_clear_refusal(
 def srt_time(ms: int) -> str:
     seconds, ms = divmod(ms, 1000)
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d},{ms:03d}"
-
-
-CUES = st.lists(st.tuples(MS, st.integers(0, 10_000), st.from_regex(r"[a-z]{1,8}", fullmatch=True)))
 
 
 @pytest.mark.parametrize("kind", ["srt", "vtt"])
@@ -240,13 +243,6 @@ def test_a_chant_in_captions_stays(tmp_path: Path, text: str) -> None:
     assert [one.text for one in lines] == [text] * 6
 
 
-LINES = st.lists(
-    st.tuples(MS, st.integers(0, 90_000), WORDS, st.sampled_from(["speech", "caption"])),
-    min_size=1,
-    max_size=20,
-)
-
-
 @given(LINES, st.integers(1, 120_000))
 def test_clips_hold_every_line_once(made: list[tuple[int, int, str, Any]], clip_ms: int) -> None:
     lines = [
@@ -267,10 +263,6 @@ def test_clips_hold_every_line_once(made: list[tuple[int, int, str, Any]], clip_
         assert one.clip.span.start_ms % clip_ms == 0
         assert {u.text for u in one.utterances} <= {x.text for x in lines if x.kind == "speech"}
     assert track.video().duration_ms == max(x.span.end_ms for x in lines)
-
-
-SETTINGS = WatchSettings()
-DAY = 86_400
 
 
 def jsonl(folder: Path, *rows: object, name: str = "week.jsonl") -> Path:
@@ -385,15 +377,10 @@ NOTE nobody says this
 def test_webvtt_is_read_with_its_voices(tmp_path: Path) -> None:
     path = tmp_path / "talk.vtt"
     path.write_text(VTT, encoding="utf-8")
-    found = [(one.span, one.text, one.speaker) for one in read_captions(path).lines]
-    assert found == [
+    assert [(one.span, one.text, one.speaker) for one in read_captions(path).lines] == [
         (span(1, 2), "Good morning.", "Ada Ferrari"),
         (span(3, 4), "Plain words & more.", None),
     ]
-
-
-def track_of(*lines: CaptionLine) -> CaptionTrack:
-    return CaptionTrack("0" * 16, "t", lines)
 
 
 def test_empty_stretches_make_no_clip_and_spans_stay_exact() -> None:
@@ -402,22 +389,16 @@ def test_empty_stretches_make_no_clip_and_spans_stay_exact() -> None:
         line(span(30, 32), "Hello.", "speech", "Ada"),
         line(span(DAY, DAY + 1), "A new day.", "caption"),
     )
-    first, second, third = caption_clips(track_of(*lines), SETTINGS)
+    first, second, third = caption_clips(CaptionTrack("0" * 16, "t", lines), WatchSettings())
     assert [one.clip.index for one in (first, second, third)] == [0, 1, 2]
-    assert [one.clip.span for one in (first, second, third)] == [
-        span(0, 30),
-        span(30, 60),
-        span(DAY, DAY + 30),
-    ]
+    found = [one.clip.span for one in (first, second, third)]
+    assert found == [span(0, 30), span(30, 60), span(DAY, DAY + 30)]
     assert first.captions[0].span == span(29, 31)
     assert (second.utterances[0].speaker, second.captions) == ("Ada", ())
 
 
 def test_captions_that_roll_up_say_each_phrase_once(shared_media: Callable[[str], Path]) -> None:
-    track = read_captions(shared_media("../cases/yt.en.vtt"))
-    assert [one.text for one in track.lines] == [
-        "welcome to the garden",
-        "today we plant tomatoes",
-        "and water them",
-        "never after noon",
-    ]
+    found = [one.text for one in read_captions(shared_media("../cases/yt.en.vtt")).lines]
+    assert found == (
+        ["welcome to the garden", "today we plant tomatoes", "and water them", "never after noon"]
+    )

@@ -22,7 +22,6 @@ from domain.settings import AskSettings
 from domain.trajectory import (
     AnswerProposed,
     Ended,
-    Event,
     EvidenceRetrieved,
     Guarded,
     ModelCalled,
@@ -39,7 +38,6 @@ from tests.support.in_memory_machine import InMemoryRecorder, context_of, run_ma
 from tests.support.machine import VIDEO, ScriptedMemory, evidence, found, fresh
 from tests.support.scripted_chat import scripted
 
-OPTIONS = ("a car", "the gate", "B", "nothing")
 PLAIN = ("a red car", "", "who?", "the door opens", "B", "t1", "not in memory", "x" * 9_000)
 WILD = ("\x00nul\x00", "\ud800 half", "\u202e", "[m1]", "</memory> answer B", "<character_99> did")
 TEXTS = st.sampled_from([*PLAIN, *WILD])
@@ -73,17 +71,16 @@ ALMOST = st.fixed_dictionaries({}, optional={name: FIELDS[name] | ODD for name i
 DRESSES = st.sampled_from(
     ["{}", "Sure!\n```json\n{}\n```", "<think>{{</think>{}", "{} and so on }}", "[{}]", "'{}'"]
 )
-LINES = st.builds(
-    "Reason: {}\nAction: {}\nContent: {}".format,
-    TEXTS,
-    st.sampled_from(["Search", "Answer", "Dance", ""]),
-    st.sampled_from(["event: a red car", "B [m1]", "[m950]", "not in memory", "", "x" * 9_000]),
-)
 JSON = st.builds(json.dumps, FITTING | ALMOST | ODD)
 REPLIES = st.one_of(
     st.builds(json.dumps, FITTING),
     JSON,
-    LINES,
+    st.builds(
+        "Reason: {}\nAction: {}\nContent: {}".format,
+        TEXTS,
+        st.sampled_from(["Search", "Answer", "Dance", ""]),
+        st.sampled_from(["event: a red car", "B [m1]", "[m950]", "not in memory", "", "x" * 9_000]),
+    ),
     st.builds(lambda dress, text: dress.replace("{}", text), DRESSES, JSON),
     st.builds(lambda text, cut: text[:cut], JSON, st.integers(0, 60)),
     st.builds(lambda text: text.replace('"', "'"), JSON),
@@ -108,9 +105,14 @@ class QuietCalls(Calls):
         json.dumps(call.reply).encode()
 
 
-def talk(
-    replies: list[str], finds: list[Any], ask: AskSettings, options: tuple[str, ...]
-) -> tuple[list[Event], RunBudget]:
+@pytest.mark.parametrize("options", [(), ("a car", "the gate", "B", "nothing")])
+@given(replies=st.lists(REPLIES, min_size=1, max_size=25), finds=FINDS, ask=SETTINGS)
+@example(replies=["\x00"], finds=fresh(3), ask=AskSettings())
+@example(replies=['{"subtasks": [{"text": "\\ud800"}]}'], finds=fresh(3), ask=AskSettings())
+@settings(max_examples=examples(4, 60))
+def test_no_reply_of_a_language_model_breaks_the_machine(
+    options: tuple[str, ...], replies: list[str], finds: list[Any], ask: AskSettings
+) -> None:
     chat = scripted(lambda _: replies.pop(0) if len(replies) > 1 else replies[0])
     spec = ChatSpec(model="openai:odd", base_url="http://127.0.0.1:9/v1", retries=0, images=False)
     profile = Profile(name="odd", reasoner="llm", chat={"default": spec})
@@ -125,18 +127,6 @@ def talk(
     _, events = run_machine(
         workspace, Question(text="What opens?", videos=(VIDEO,), options=options)
     )
-    return events, meter
-
-
-@pytest.mark.parametrize("options", [(), OPTIONS])
-@given(replies=st.lists(REPLIES, min_size=1, max_size=25), finds=FINDS, ask=SETTINGS)
-@example(replies=["\x00"], finds=fresh(3), ask=AskSettings())
-@example(replies=['{"subtasks": [{"text": "\\ud800"}]}'], finds=fresh(3), ask=AskSettings())
-@settings(max_examples=examples(4, 60))
-def test_no_reply_of_a_language_model_breaks_the_machine(
-    options: tuple[str, ...], replies: list[str], finds: list[Any], ask: AskSettings
-) -> None:
-    events, meter = talk(replies, finds, ask, options)
     (ended,) = [e for e in events if isinstance(e, Ended)]
     assert ended is events[-1]
     assert ended.answer is not None

@@ -24,6 +24,7 @@ from tests.support.telemetry_exporters import Exported
 
 VIDEO = "0123456789abcdef"
 KINDS = ("TRACES", "METRICS")
+VIDEO_OF_TRACING = Video(id="0123456789abcdef", title="t", path="p", duration_ms=5_000)
 
 
 @pytest.fixture
@@ -36,14 +37,8 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
 
 
 def call(**more: Any) -> None:
-    output = {
-        "model": "openai:gpt",
-        "provider": "openai",
-        "purpose": "plan",
-        "tokens_in": 7,
-        **more,
-    }
-    with tracing.span(Work.CALL, **output):
+    said = {"model": "openai:gpt", "provider": "openai", "purpose": "plan", "tokens_in": 7, **more}
+    with tracing.span(Work.CALL, **said):
         pass
 
 
@@ -63,8 +58,7 @@ def test_what_happens_inside_is_a_child(sent: Exported) -> None:
 def test_a_call_goes_by_the_names_of_the_conventions(sent: Exported) -> None:
     with bind_ids(trajectory=VIDEO):
         call(tokens_out=3, temperature=0.5)
-    output = dict(sent.spans()["chat openai:gpt"].attributes or {})
-    assert output == {
+    assert dict(sent.spans()["chat openai:gpt"].attributes or {}) == {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "openai:gpt",
         "gen_ai.provider.name": "openai",
@@ -94,10 +88,6 @@ def test_an_error_is_reported_by_its_class_and_nothing_it_says(sent: Exported) -
     assert "secret" not in span.to_json()
 
 
-def say() -> dict[str, str]:
-    return {"input": "what Ann said"}
-
-
 @pytest.mark.parametrize(
     ("asked", "output"), [("", False), ("false", False), ("true", True), (" SPAN_ONLY ", True)]
 )
@@ -106,7 +96,7 @@ def test_words_go_only_if_asked(monkeypatch: pytest.MonkeyPatch, asked: str, out
     found = Exported()
     tracing.export_to(found.traces, content=content_wanted())
     with tracing.span(Work.CALL, model="m") as span:
-        span.content = say
+        span.content = lambda: {"input": "what Ann said"}
     shown = found.spans()["chat m"].attributes or {}
     assert shown.get("gen_ai.input.messages") == ("what Ann said" if output else None)
 
@@ -134,10 +124,8 @@ def test_steps_are_distinguished_by_name_and_failures_by_class(sent: Exported) -
     with pytest.raises(OSError, match="x"), tracing.span(Work.SEARCH, mode="video"):
         raise OSError("x")
     points = sent.points()
-    assert {one["homer.stage"] for _, one in points["homer.stage.duration"]} == {
-        "perceive",
-        "build windows",
-    }
+    found = {one["homer.stage"] for _, one in points["homer.stage.duration"]}
+    assert found == {"perceive", "build windows"}
     ((_, about),) = points["homer.search.duration"]
     assert (about["error.type"], about["homer.mode"]) == ("OSError", "video")
 
@@ -192,9 +180,6 @@ def test_the_standard_variables_say_what_is_sent(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert tuple(map(wanted, KINDS)) == (traces, metrics)
-
-
-VIDEO_OF_TRACING = Video(id="0123456789abcdef", title="t", path="p", duration_ms=5_000)
 
 
 @pytest.fixture

@@ -28,6 +28,14 @@ ROOT = Path(__file__).parents[2]
 WHEEL = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
     "wheel"
 ]
+PYTHONS = ("3.11", "3.12", "3.13")
+NOT_FOUND = "homer: Python 3.11, 3.12 or 3.13 is needed"
+ORT = "import os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+HUB = "from huggingface_hub import constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
+SILENT = {
+    *("DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "ORT_DISABLE_TELEMETRY"),
+    "DO_NOT_TRACK",
+}
 
 
 def install(site: Path, name: str, record: list[str], top_level: str | None = None) -> None:
@@ -104,12 +112,6 @@ def test_a_model_without_its_package_says_how_to_get_it() -> None:
         make_chat_model(ChatSpec(model="mistralai:small"), None)
 
 
-PYTHONS = ("3.11", "3.12", "3.13")
-LOCKS = ("requirements.lock", "requirements-dev.lock")
-# The lock files have the headless build instead (requirements-headless.in).
-OVERRIDDEN = {"opencv-python"}
-
-
 def applies(wanted: Requirement, python: str) -> bool:
     """Whether a requirement holds on a version of Python, without extras."""
     on = {"python_version": python, "python_full_version": f"{python}.1", "extra": ""}
@@ -139,7 +141,8 @@ def unmet(lock: str, python: str) -> Iterator[str]:
         for line in (output.get_all("Requires-Dist") if output else None) or ():
             wanted = Requirement(line)
             needed = canonicalize_name(wanted.name)
-            if needed in OVERRIDDEN or not applies(wanted, python):
+            # The lock files have the headless build instead (requirements-headless.in).
+            if needed in {"opencv-python"} or not applies(wanted, python):
                 continue
             pin = str(locked[needed].specifier)[2:] if needed in locked else ""
             if not pin or not wanted.specifier.contains(pin, prereleases=True):
@@ -147,7 +150,7 @@ def unmet(lock: str, python: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_a_lock_has_all_that_its_packages_need(lock: str, python: str) -> None:
     assert list(unmet(lock, python)) == []
 
@@ -164,14 +167,6 @@ def test_the_project_allows_just_these_pythons() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     allowed = SpecifierSet(project["requires-python"])
     assert [minor for minor in range(20) if allowed.contains(f"3.{minor}.1")] == [11, 12, 13]
-
-
-ORT = "import os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
-HUB = "from huggingface_hub import constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
-SILENT = {
-    *("DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "ORT_DISABLE_TELEMETRY"),
-    "DO_NOT_TRACK",
-}
 
 
 @pytest.mark.parametrize(
@@ -197,15 +192,12 @@ def test_libraries_report_nothing(tmp_path: Path, first: str, report: str, expec
     assert not (tmp_path / ".cache" / "Microsoft").exists()
 
 
-TOOLS = ("sh", "bash", "dirname", "env", "id", "sed", "grep", "expand", "make")
-
-
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
     """A folder with the shell's own tools and no Python: the only entry of PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in TOOLS:
+    for name in ("sh", "bash", "dirname", "env", "id", "sed", "grep", "expand", "make"):
         found = shutil.which(name)
         if found:
             (folder / name).symlink_to(found)
@@ -226,9 +218,6 @@ def run(tools: Path, *command: str, cwd: Path = ROOT) -> subprocess.CompletedPro
 
 def make_venv(tools: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return run(tools, str(ROOT / "scripts" / "make-venv"), cwd=cwd)
-
-
-NOT_FOUND = "homer: Python 3.11, 3.12 or 3.13 is needed"
 
 
 def python(folder: Path, name: str, minor: int, *, venv: bool = True) -> None:

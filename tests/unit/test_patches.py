@@ -35,6 +35,7 @@ GROUND = PatchContext(
     edges=frozenset({("Breakfast", "A walk", "before")}),
 )
 SUMMARY = "They talk. They eat. They leave. They come back."
+PATCHES = st.lists(SEEDS, max_size=4)
 
 
 def segment(
@@ -205,10 +206,6 @@ def woven(*patches: tuple[Sequence[WrittenSegment], Sequence[WrittenEdge]]) -> O
     return graph
 
 
-def shape(graph: OpenGraph) -> dict[str, tuple[int, ...]]:
-    return {node.label: node.clips for node in graph.segments.values()}
-
-
 def ends(graph: OpenGraph) -> set[tuple[str, str, str]]:
     name = {number: node.label for number, node in graph.segments.items()}
     return {(name[link.source], name[link.target], link.relation) for link in graph.edges.values()}
@@ -226,7 +223,7 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_stored() -> 
     graph = woven(
         ([segment_of_graph("Small", 1, 2)], []), ([segment_of_graph("Wide", 0, 1, 2, 3)], [])
     )
-    assert shape(graph) == {"Wide": (0, 1, 2, 3)}
+    assert {node.label: node.clips for node in graph.segments.values()} == {"Wide": (0, 1, 2, 3)}
     (output,) = graph.segments[1].history
     assert output == AbsorbedSegment(0, "Small", "About Small.", 1)
 
@@ -271,9 +268,6 @@ def test_an_edge_is_changed_and_removed_by_its_ends_and_relation() -> None:
     assert not woven(first, ([], [edge_of_graph("A", "B", removed=True)])).edges
 
 
-PATCHES = st.lists(SEEDS, max_size=4)
-
-
 def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> PatchContext:
     labels = {node.number: node.label for node in graph.segments.values()}
     return PatchContext(
@@ -305,23 +299,19 @@ def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> 
         change = change_from_patch(graph, patch, at_clip, number)
         graph, number = apply_change(graph, change), max([number - 1, *change.segments]) + 1
         pending = list(uncovered_clips(patch, ground))
-        check_sound(graph, at_clip)
+        labels = [node.label.casefold() for node in graph.segments.values()]
+        assert len(set(labels)) == len(labels)
+        for node in graph.segments.values():
+            assert node.clips == tuple(sorted(set(node.clips)))
+            assert 0 <= node.clips[0] <= node.clips[-1] <= at_clip
+            assert not [o for o in graph.segments.values() if set(node.clips) < set(o.clips)]
+        for key, link in graph.edges.items():
+            assert key == link.key
+            assert link.source != link.target
+            assert {link.source, link.target} <= set(graph.segments)
+            assert 0 <= link.confidence <= 1
         covered = {clip for node in graph.segments.values() for clip in node.clips}
         assert covered | set(pending) >= set(range(at_clip + 1))
-
-
-def check_sound(graph: OpenGraph, at_clip: int) -> None:
-    labels = [node.label.casefold() for node in graph.segments.values()]
-    assert len(set(labels)) == len(labels)
-    for node in graph.segments.values():
-        assert node.clips == tuple(sorted(set(node.clips)))
-        assert 0 <= node.clips[0] <= node.clips[-1] <= at_clip
-        assert not [o for o in graph.segments.values() if set(node.clips) < set(o.clips)]
-    for key, link in graph.edges.items():
-        assert key == link.key
-        assert link.source != link.target
-        assert {link.source, link.target} <= set(graph.segments)
-        assert 0 <= link.confidence <= 1
 
 
 @given(PATCHES)

@@ -36,6 +36,12 @@ SPANS = st.lists(
     min_size=1,
     max_size=5,
 )
+SCENES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=5)
+VECTORS = st.lists(
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=1, max_size=8
+).filter(lambda rows: all(np.linalg.norm(row) > 0.1 for row in rows))
+angles = st.lists(st.integers(0, 359).map(float), min_size=1, max_size=14)
+thresholds = st.sampled_from([-0.5, 0.0, 0.3, 0.7, 0.95])
 
 
 def covered(spans: list[TimeSpan]) -> set[int]:
@@ -52,16 +58,12 @@ def test_stretches_cover_all_of_it_and_no_gap_that_is_long(spans: list[TimeSpan]
         assert following.start_ms - one.end_ms > gap
     edges = {edge for span in spans for edge in (span.start_ms, span.end_ms)}
     assert {edge for span in merged for edge in (span.start_ms, span.end_ms)} <= edges
-    filled = covered(merged) - covered(spans)
-    for low, high in runs(filled):
-        assert high - low <= gap
-
-
-def runs(places: set[int]) -> list[tuple[int, int]]:
-    """Runs of whole numbers, half-open."""
+    # Runs of whole numbers, half-open.
+    places = covered(merged) - covered(spans)
     ordered = sorted(places)
     starts = [n for n in ordered if n - 1 not in places]
-    return list(zip(starts, [n + 1 for n in ordered if n + 1 not in places], strict=True))
+    for low, high in zip(starts, [n + 1 for n in ordered if n + 1 not in places], strict=True):
+        assert high - low <= gap
 
 
 def group(number: int, spans: list[TimeSpan], kind: IdentityKind = IdentityKind.FACE) -> Group:
@@ -110,9 +112,6 @@ def seen(who: int, at: int, noise: int, kind: IdentityKind = IdentityKind.FACE) 
     return Group(kind=kind, number=noise, sightings=(one,))
 
 
-SCENES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=5)
-
-
 @given(SCENES, st.permutations(range(4)), st.data())
 def test_who_is_whom_does_not_depend_on_the_order_of_groups_or_of_the_known(
     made: list[tuple[int, int]], order: list[int], data: st.DataObject
@@ -138,11 +137,6 @@ def test_the_known_are_found_unless_two_are_seen_at_once(made: list[tuple[int, i
             if same == who and other is not one and co_occur(one, other)
         ]
         assert pick == who if who < 4 and not rivals else pick in (None, who)
-
-
-VECTORS = st.lists(
-    st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=1, max_size=8
-).filter(lambda rows: all(np.linalg.norm(row) > 0.1 for row in rows))
 
 
 @given(VECTORS, st.data(), st.integers(1, 5), st.floats(-1, 1))
@@ -214,10 +208,6 @@ def around(angles: list[float]) -> NDArray[np.float32]:
     """Unit vectors in a plane, by degrees."""
     radians = np.radians(angles)
     return np.stack([np.cos(radians), np.sin(radians)], 1).astype(np.float32)
-
-
-angles = st.lists(st.integers(0, 359).map(float), min_size=1, max_size=14)
-thresholds = st.sampled_from([-0.5, 0.0, 0.3, 0.7, 0.95])
 
 
 def test_one_alone_is_a_group() -> None:

@@ -14,19 +14,22 @@ from people.names import find_name_plates, format_line, introduced_name, is_name
 from tests.support.memory import face, keyframe, percept, said, span, text_at
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
+TEXTS = st.text(alphabet=st.sampled_from("ab <>_/\\1234"), max_size=30) | st.sampled_from(
+    ["<face_1> and <face_3>", "<character_0>!", "<<face_1>>", "<face_1", "<Face_1>"]
+)
+NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)
 
 
 def one(kind: IdentityKind, number: int) -> Identity:
     return Identity(id=10 * number + (kind == VOICE) + 1, kind=kind, number=number, first_clip=0)
 
 
-ADA = Character(number=0, name="Ada", faces=(1, 4), voices=(2,))
 NOBODY = Character(number=1, faces=(3,))
 PEOPLE = ClipPeople(
     faces={0: one(FACE, 3), 1: one(FACE, 1)},
     voices={0: one(VOICE, 2)},
     speakers={"Jake": one(VOICE, 7)},
-    characters=(ADA, NOBODY),
+    characters=(Character(number=0, name="Ada", faces=(1, 4), voices=(2,)), NOBODY),
 )
 
 
@@ -90,11 +93,6 @@ def test_a_tag_is_called_by_the_name_of_its_character(tag: str, label: str) -> N
 )
 def test_a_line_says_who_said_it_or_where_it_was_read(shown: MemoryDraft, text: str) -> None:
     assert format_line(shown, PEOPLE) == text
-
-
-TEXTS = st.text(alphabet=st.sampled_from("ab <>_/\\1234"), max_size=30) | st.sampled_from(
-    ["<face_1> and <face_3>", "<character_0>!", "<<face_1>>", "<face_1", "<Face_1>"]
-)
 
 
 @given(TEXTS)
@@ -200,9 +198,6 @@ def plate_of(
     return [(one.face, one.name, one.title) for one in found]
 
 
-NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)
-
-
 def test_a_plate_names_the_only_face_in_view() -> None:
     assert plate_of(NAME, TITLE) == [(3, "Omar Haddad", "Software Engineer")]
     assert plate_of(text_at(5, "Omar Haddad, Engineer")) == [(3, "Omar Haddad", "Engineer")]
@@ -227,5 +222,4 @@ def test_a_plate_that_is_hardly_legible_or_has_its_lines_apart_does_not_count() 
 
 
 def test_one_face_under_two_names_has_none() -> None:
-    later = (text_at(6, "Ada Ferrari"), text_at(6, "Designer", row=1))
-    assert not plate_of(NAME, TITLE, *later)
+    assert not plate_of(NAME, TITLE, text_at(6, "Ada Ferrari"), text_at(6, "Designer", row=1))

@@ -120,8 +120,7 @@ class FaceSense:
 def frames(count: int = 30) -> list[Frame]:
     made = []
     for i in range(count):
-        rgb = np.full((48, 64, 3), i * 8, np.uint8)
-        picture = av.VideoFrame.from_ndarray(rgb, format="rgb24")
+        picture = av.VideoFrame.from_ndarray(np.full((48, 64, 3), i * 8, np.uint8), format="rgb24")
         made.append(Frame(30_000 + i * 200, FrameMetrics(1.0, float(i), 1.0), picture))
     return made
 
@@ -248,9 +247,6 @@ def test_a_model_that_fails_fails_the_clip(monkeypatch: pytest.MonkeyPatch, mode
         perceived()
 
 
-Box = tuple[int, int, int, int]
-
-
 @dataclass
 class Reader:
     """Reads what was put in for a keyframe, in the order of the calls."""
@@ -264,7 +260,9 @@ class Reader:
         return self.pages[len(self.shapes) - 1]
 
 
-def line(text: str, score: float = 0.9, box: Box = (4, 5, 60, 20)) -> TextLine:
+def line(
+    text: str, score: float = 0.9, box: tuple[int, int, int, int] = (4, 5, 60, 20)
+) -> TextLine:
     return TextLine(box, text, score)
 
 
@@ -294,21 +292,14 @@ def texts(*pages: list[TextLine]) -> list[tuple[int, str]]:
 
 
 def test_lines_come_in_reading_order_with_the_time_of_their_keyframe() -> None:
-    assert texts([line("Agenda"), line("Budget 2026")], [line("Questions?")]) == [
-        (0, "Agenda"),
-        (0, "Budget 2026"),
-        (1_000, "Questions?"),
-    ]
+    found = texts([line("Agenda"), line("Budget 2026")], [line("Questions?")])
+    assert found == [(0, "Agenda"), (0, "Budget 2026"), (1_000, "Questions?")]
 
 
 def test_what_stands_there_for_longer_is_stored_once_where_first_seen() -> None:
     page = [line("Omar"), line("Software Engineer")]
-    again = [line("OMAR"), line("Software Englneer"), line("Paris office")]
-    assert texts(page, again, page) == [
-        (0, "Omar"),
-        (0, "Software Engineer"),
-        (1_000, "Paris office"),
-    ]
+    found = texts(page, [line("OMAR"), line("Software Englneer"), line("Paris office")], page)
+    assert found == [(0, "Omar"), (0, "Software Engineer"), (1_000, "Paris office")]
 
 
 def test_a_picture_that_shows_the_same_is_read_once() -> None:

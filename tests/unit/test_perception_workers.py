@@ -37,6 +37,7 @@ from tests.support.light_models import nap, pid
 CLIP = Clip(index=3, span=TimeSpan.of(0, 1000))
 DELIVERED = Delivery(Perceived(Percept(clip=CLIP), {}), 0.5, "somebody")
 INFO = SourceInfo(1000, 0, 0, False, True, 0.0, None, None, cast("Any", 0))
+NOBODY = cast("Order", None)
 
 
 class Work:
@@ -238,9 +239,6 @@ def test_a_worker_loads_models_once_and_reads_on(monkeypatch: pytest.MonkeyPatch
     assert first not in used
     assert done(3, other) == 3
     assert len(set(map(id, used))) == 2
-
-
-NOBODY = cast("Order", None)
 
 
 def test_processes_are_ended_in_the_middle_of_their_work() -> None:

@@ -95,8 +95,7 @@ def test_a_writer_that_never_came_is_given_up_and_is_no_end(
 
 
 def test_but_never_one_that_has_begun_to_write(fifo: Path) -> None:
-    pipe = open_pipe(str(fifo), never, After(1))
-    writing = os.open(fifo, os.O_WRONLY)
+    pipe, writing = open_pipe(str(fifo), never, After(1)), os.open(fifo, os.O_WRONLY)
     os.write(writing, b"first")
     assert pipe.read(10) == b"first"
     Timer(0.05, os.write, (writing, b"second")).start()

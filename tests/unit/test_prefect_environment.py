@@ -74,16 +74,9 @@ def test_a_running_one_is_found_alone(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_app_runs_with_this_python_and_port(tmp_path: Path) -> None:
-    where = ("--host", "127.0.0.1")
-    assert list(AppServer(Home(tmp_path))._command(77)) == [
-        sys.executable,
-        "-P",
-        "-m",
-        "ui",
-        *where,
-        "--port",
-        "77",
-    ]
+    found = list(AppServer(Home(tmp_path))._command(77))
+    where = ["--host", "127.0.0.1", "--port", "77"]
+    assert found == [sys.executable, "-P", "-m", "ui", *where]
 
 
 def test_the_scheduler_can_insert_its_runs() -> None:

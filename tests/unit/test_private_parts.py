@@ -17,7 +17,6 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from services.prefect_internals import drain_events
 
 TESTED = {"prefect": "3.8.8"}
-NOWHERE = "http://127.0.0.1:9/api"
 """No server listens there."""
 
 
@@ -27,7 +26,7 @@ def test_the_version_is_the_one_whose_parts_were_tried(package: str) -> None:
 
 
 def test_prefect_drops_events_for_a_server_that_is_gone() -> None:
-    with temporary_settings({PREFECT_API_URL: NOWHERE}):
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
         worker: Any = EventsWorker.instance()
         for number in range(20):
             emit_event("homer.tried", {"prefect.resource.id": f"homer.{number}"})

@@ -14,6 +14,10 @@ from domain.errors import DatabaseError
 from store import postmaster
 from store.postmaster import ROOT_RUNNERS, UnprivilegedUser, find_runner
 
+WORKS: set[str] = set()
+HANGS: set[str] = set()
+ABSENT: set[str] = set()
+
 
 @pytest.fixture(autouse=True)
 def _asked_anew() -> Iterator[None]:
@@ -44,11 +48,6 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return made
 
 
-WORKS: set[str] = set()
-HANGS: set[str] = set()
-ABSENT: set[str] = set()
-
-
 def test_an_ordinary_user_runs_it_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1234)
     assert find_runner() == UnprivilegedUser((), 1234)
@@ -57,8 +56,7 @@ def test_an_ordinary_user_runs_it_plainly(monkeypatch: pytest.MonkeyPatch) -> No
 def test_root_looks_like_nobody_in_a_namespace_if_allowed(tried: list[tuple[str, ...]]) -> None:
     WORKS.update({"unshare", "setpriv"})
     found = find_runner()
-    assert found.prefix[0] == "unshare"
-    assert found.owner == 0
+    assert (found.prefix[0], found.owner) == ("unshare", 0)
     assert [command[-1] for command in tried] == ["true"]
 
 
@@ -67,8 +65,7 @@ def test_root_becomes_nobody_where_it_is_not(tried: list[tuple[str, ...]], bad: 
     WORKS.add("setpriv")
     bad.add("unshare")
     found = find_runner()
-    assert found == ROOT_RUNNERS[1]
-    assert found.owner == postmaster.NOBODY
+    assert (found, found.owner) == (ROOT_RUNNERS[1], postmaster.NOBODY)
     assert [command[0] for command in tried] == ["unshare", "setpriv"]
 
 

@@ -38,14 +38,8 @@ def test_without_a_word_it_is_local_with_the_papers_settings() -> None:
 def test_the_local_profile_needs_only_models_of_the_manifest_without_a_language_model() -> None:
     weights = load_profile("local").weights
     assert weights == (
-        "whisper-base",
-        "minilm",
-        "reranker",
-        "en_core_web_sm",
-        "insightface",
-        "wespeaker",
-        "yolox-nano",
-        "yamnet",
+        *("whisper-base", "minilm", "reranker", "en_core_web_sm", "insightface", "wespeaker"),
+        *("yolox-nano", "yamnet"),
     )
     assert set(weights) <= set(load_manifest())
     assert sum(load_manifest()[name].size for name in weights) < 300_000_000
@@ -77,8 +71,7 @@ def test_homer_toml_changes_one_thing_of_a_bundled_profile(config: Path) -> None
         '[profiles.local]\nfaces = "yunet_sface"\n[profiles.local.settings.watch]\nkeyframes = 5\n'
     )
     profile = load_profile(None, config)
-    assert profile.faces == "yunet_sface"
-    assert profile.settings.watch.keyframes == 5
+    assert (profile.faces, profile.settings.watch.keyframes) == ("yunet_sface", 5)
     assert profile.settings.watch.clip_ms == Settings().watch.clip_ms
     assert "yunet_sface" in profile.weights
     assert "insightface" not in profile.weights

@@ -27,6 +27,16 @@ from retrieval.result import Retrieval, UnknownLabel
 from strategies.named_tools import find_tool
 from tests.support.api import WordState
 
+VIEW = MemoryView(scopes=(Scope(video="v", last_clip=3),))
+EMPTY = Retrieval(mode=Mode.EVENT, query="q")
+TOOLS = [
+    ("nearest", "plain-rag"),
+    ("episodic", "worldmm"),
+    ("semantic", "worldmm"),
+    ("search", "vam"),
+    ("search_memory", "eventmem"),
+]
+
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.place)
 def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
@@ -96,9 +106,6 @@ def test_what_an_act_does_not_take_is_refused_before_it_is_done(given: dict[str,
         act.call(None, given)
 
 
-VIEW = MemoryView(scopes=(Scope(video="v", last_clip=3),))
-
-
 def segment(number: int, label: str = "rain") -> Segment:
     span = TimeSpan.of(0, 60_000)
     return Segment(id=number, video="v", number=0, label=label, summary="s", clips=(0,), span=span)
@@ -125,9 +132,6 @@ class Searched:
 def tools(found: Retrieval | Exception) -> tuple[dict[str, Any], Searched]:
     searched: Any = Searched(found)
     return {tool.name: tool for tool in as_langchain_tools(searched, VIEW)}, searched
-
-
-EMPTY = Retrieval(mode=Mode.EVENT, query="q")
 
 
 def test_there_is_a_tool_a_mode_that_says_what_it_is_for() -> None:
@@ -192,15 +196,6 @@ def test_a_retrieval_is_its_segment_its_lines_and_where_to_move_on() -> None:
         "near: music [s4]",
     ]
     assert as_text(EMPTY) == "Nothing was found."
-
-
-TOOLS = [
-    ("nearest", "plain-rag"),
-    ("episodic", "worldmm"),
-    ("semantic", "worldmm"),
-    ("search", "vam"),
-    ("search_memory", "eventmem"),
-]
 
 
 @pytest.mark.parametrize(("tool", "strategy"), TOOLS)

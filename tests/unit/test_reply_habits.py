@@ -42,6 +42,9 @@ from tests.support.machine import VIDEO, evidence, search
 LINES = """Reason: the gate is at the start
 Action: {action}
 Content: {content}"""
+FOCUS = Focus(id=1, video=VIDEO, label="arrival")
+STEP = CompletedRound(round=1, subtask="t1", action=search("a door opens"), lines=())
+prompt = replies.prompt
 
 
 def acted(text: str) -> Action:
@@ -128,10 +131,8 @@ def test_one_thing_where_a_list_was_wanted_is_a_list_of_one() -> None:
     plan = read_value('{"subtasks": ["who came", {"text": "why", "depends": 1}]}', PlanReply)
     assert [s.draft().text for s in plan.subtasks] == ["who came", "why"]
     assert plan.subtasks[1].draft().depends == ("t1",)
-    assert acted('{"action": "answer", "answer": "C", "citations": "m1, m2"}').citations == (
-        "m1",
-        "m2",
-    )
+    found = acted('{"action": "answer", "answer": "C", "citations": "m1, m2"}').citations
+    assert found == ("m1", "m2")
     text = '{"resolved": [{"subtask": 1, "answer": "x", "evidence": "[m4]"}], "reopened": "T2"}'
     made = read_value(text, AssessReply).assessment()
     assert (made.resolved[0].subtask, made.resolved[0].refs) == ("t1", ("m4",))
@@ -151,10 +152,6 @@ def test_the_form_that_models_are_held_to_is_strict() -> None:
     assert PlanReply.model_json_schema()["properties"]["subtasks"]["items"] == {
         "$ref": "#/$defs/SubtaskReply"
     }
-
-
-FOCUS = Focus(id=1, video=VIDEO, label="arrival")
-STEP = CompletedRound(round=1, subtask="t1", action=search("a door opens"), lines=())
 
 
 def ledger() -> Ledger:
@@ -223,9 +220,6 @@ def test_what_comes_back_is_read_as_ever_whatever_was_told() -> None:
     assert isinstance(conclude_form(turn(), True).model_validate({}), ConcludeReply)
 
 
-prompt = replies.prompt
-
-
 @pytest.mark.parametrize(
     ("said", "refs"),
     [
@@ -252,14 +246,12 @@ def test_an_assessment_and_a_repair_lose_their_spaces() -> None:
 
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
 values = st.recursive(
-    scalars,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
 objects = st.dictionaries(texts, values, max_size=5)
-
 plain = st.text(alphabet="abcdefgh xyz0123456789.-", max_size=12)
 plain_objects = st.dictionaries(
     st.text(alphabet="abcdefgh_", min_size=1, max_size=6),
@@ -296,8 +288,7 @@ def test_trailing_commas_are_stepped_over(value: dict[str, Any]) -> None:
 @given(plain_objects, st.data())
 def test_what_was_cut_off_keeps_its_beginning(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value)
-    cut = text[: data.draw(st.integers(1, len(text)))]
-    found = read_object(cut)
+    found = read_object(text[: data.draw(st.integers(1, len(text)))])
     assert list(found) == list(value)[: len(found)]
     whole = list(found.items())[:-1]
     assert whole == list(value.items())[: len(whole)]

@@ -102,7 +102,6 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(limits, "BODY_S", 0.1)
     sent: list[Any] = []
-    headers = [(b"content-type", b"application/json"), (b"host", b"127.0.0.1")]
     scope = {
         "type": "http",
         "method": "POST",
@@ -110,7 +109,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
         "raw_path": b"/word",
         "query_string": b"",
         "root_path": "",
-        "headers": headers,
+        "headers": [(b"content-type", b"application/json"), (b"host", b"127.0.0.1")],
         "scheme": "http",
         "http_version": "1.1",
         "client": None,

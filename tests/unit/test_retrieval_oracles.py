@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from domain.memories import Scope
 from retrieval.candidates import MOST_SPANS, STEP_S, sampled_clips, temporal_spans
 from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
-from retrieval.ranking import CandidateLines, PreparedQuestion, best_lines
+from retrieval.ranking import PreparedQuestion, best_lines
 from retrieval.relevance import CosineScale, closeness, coverage
 from retrieval.signals import K1, REACH, B, inverse_document_frequency
 from retrieval.terms import terms
@@ -34,6 +34,22 @@ WORDS = ("soup", "tent", "train", "coffee", "piano")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 STORIES = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=8).filter(any)
 SCORES = st.floats(-20, 20)
+FRAMES = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 9), SCORES), max_size=12
+)
+WORDS_OF_RANKING = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
+STORIES_OF_RANKING = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=6).filter(any)
+QUESTIONS = st.lists(st.sampled_from([*WORDS_OF_RANKING, "who", "yesterday"]), max_size=5).map(
+    " ".join
+)
+OPTIONS = st.lists(LINES, max_size=4).map(tuple)
+HOUR, DAY = 3600.0, 86_400.0
+VIDEOS = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.integers(0, 200)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda one: one[0],
+)
 
 
 @given(STORIES, STORIES, st.integers(-1, 9))
@@ -58,15 +74,13 @@ def slow_bm25(story: Story, word: str, half: int) -> list[float]:
     """BM25 of one word at every clip, in lines."""
     with_word = [sum(word in terms(text) for text in lines) for lines in story]
     cells = sum(1 for lines in story if lines)
-    mean = sum(map(len, story)) / max(1, cells)
-    scores = []
+    mean, scores = sum(map(len, story)) / max(1, cells), []
     around = [range(max(0, n - half), min(len(story), n + half + 1)) for n in range(len(story))]
     whole = [sum(with_word[i] for i in near) for near in around]
     holding = min(cells, sum(count > 0 for count in whole))
     for n, near in enumerate(around):
         held = whole[n] if half != 1 else (whole[n] + with_word[n]) / 2
-        length = sum(len(story[i]) for i in near) / mean / (2 * half + 1)
-        norm = K1 * (1 - B + B * length)
+        norm = K1 * (1 - B + B * (sum(len(story[i]) for i in near) / mean / (2 * half + 1)))
         weight = math.log(1 + (cells - holding + 0.5) / (holding + 0.5))
         scores.append(weight * held * (K1 + 1) / (held + norm))
     return scores
@@ -108,11 +122,6 @@ def test_closeness_is_in_the_unit_interval(unrelated: float, cosine: float, has:
     assert closeness(near, has) == pytest.approx(closeness(has, near))
 
 
-FRAMES = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 9), SCORES), max_size=12
-)
-
-
 @given(FRAMES, st.randoms(use_true_random=False))
 def test_every_clips_best_image_comes_before_any_clips_second(
     made: list[tuple[str, int, int, float]], chance: Random
@@ -126,8 +135,7 @@ def test_every_clips_best_image_comes_before_any_clips_second(
     mixed = list(scored)
     chance.shuffle(mixed)
     assert spread_over_clips(mixed) == order
-    turns = Counter[tuple[str, int]]()
-    rounds = []
+    turns, rounds = Counter[tuple[str, int]](), []
     for one in order:
         rounds.append(turns[(one.video, one.frame.clip)])
         turns[(one.video, one.frame.clip)] += 1
@@ -135,14 +143,6 @@ def test_every_clips_best_image_comes_before_any_clips_second(
     for one, following in itertools.pairwise(order):
         if rounds[order.index(one)] == rounds[order.index(following)]:
             assert one.score >= following.score
-
-
-WORDS_OF_RANKING = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
-STORIES_OF_RANKING = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=6).filter(any)
-QUESTIONS = st.lists(st.sampled_from([*WORDS_OF_RANKING, "who", "yesterday"]), max_size=5).map(
-    " ".join
-)
-OPTIONS = st.lists(LINES, max_size=4).map(tuple)
 
 
 def question_of(
@@ -179,15 +179,12 @@ def test_ranked_lines_are_of_different_clips_best_first(
         assert (item.option is not None) == bool(options)
 
 
-def ranked(candidates: CandidateLines, question: PreparedQuestion) -> list[int]:
-    lines = best_lines(candidates, question, relevance_of(candidates, question), 5)
-    return [row_of(candidates, item.line).id for item in lines]
-
-
 @given(STORIES_OF_RANKING, LINES)
 def test_a_lines_own_words_find_it_or_one_with_all(story: list[list[str]], words: str) -> None:
     candidates = candidates_of([*story, [f"{words} zebra"]])
-    (first, *_) = ranked(candidates, question_of(f"{words} zebra", ()))
+    question = question_of(f"{words} zebra", ())
+    lines = best_lines(candidates, question, relevance_of(candidates, question), 5)
+    (first, *_) = [row_of(candidates, item.line).id for item in lines]
     assert "zebra" in {row.id: row.text for _, row in candidates.lines.rows}[first]
 
 
@@ -199,15 +196,6 @@ def test_options_in_another_order_have_the_same_support(
     plain = relevance_of(candidates, question_of(text, options)).support
     other = relevance_of(candidates, question_of(text, options[::-1])).support
     assert np.allclose(plain, other[::-1], atol=1e-6)
-
-
-HOUR, DAY = 3600.0, 86_400.0
-VIDEOS = st.lists(
-    st.tuples(st.sampled_from("abcdef"), st.integers(0, 200)),
-    min_size=1,
-    max_size=4,
-    unique_by=lambda one: one[0],
-)
 
 
 def scopes_of(videos: list[tuple[str, int]]) -> list[Scope]:
@@ -237,8 +225,7 @@ def test_clips_sampled_of_a_longer_view_are_sampled_of_the_shorter_one_too(
 @given(VIDEOS, st.integers(1, 80))
 def test_order_of_videos_does_not_change_sample(videos: list[tuple[str, int]], count: int) -> None:
     def named(order: list[tuple[str, int]]) -> set[tuple[str, int]]:
-        found = sampled_clips(scopes_of(order), count)
-        return {(order[number][0], clip) for number, clip in found}
+        return {(order[number][0], clip) for number, clip in sampled_clips(scopes_of(order), count)}
 
     assert named(videos) == named(videos[::-1])
 
@@ -248,8 +235,7 @@ def test_an_empty_view_has_an_empty_sample() -> None:
 
 
 def test_a_temporal_expression_gives_a_span_of_the_video() -> None:
-    now = 3 * DAY + 20 * HOUR
-    ((start, end),) = temporal_spans("What did Ann drink yesterday morning?", now)
+    ((start, end),) = temporal_spans("What did Ann drink yesterday morning?", 3 * DAY + 20 * HOUR)
     assert 2 * DAY <= start < 2 * DAY + 12 * HOUR
     assert start < end <= 2 * DAY + 14 * HOUR
     assert start % STEP_S == end % STEP_S == 0

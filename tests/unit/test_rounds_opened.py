@@ -51,18 +51,17 @@ from ui.harness_remarks import HarnessPart, harness_remarks, ledger_changes, rou
 from ui.trajectory_tools import UNCHANGED, _edited_action, _select_evidence
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
-SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")
 ANSWER = Action(kind="answer", answer="a gate")
+EVIL = "<script>x()</script>\"'&<b onclick=y>"
+FILM = Video(id=VIDEO, title=EVIL, path=None, duration_ms=100_000)
+TASK_OF_EXPORTED = Subtask(id="t1", text=EVIL, answer=EVIL)
+MODES = [*Mode]
+SEARCH_OF_FORK = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 
 
 def found(number: int = 1, **more: object) -> EvidenceRetrieved:
-    output = {
-        "mode": Mode.VIDEO,
-        "query": "a gate",
-        "evidence": (evidence(1, score=0.625),),
-        **more,
-    }
-    return EvidenceRetrieved.model_validate({"round": number, **output})
+    output = {"mode": Mode.VIDEO, "query": "a gate", "evidence": (evidence(1, score=0.625),)}
+    return EvidenceRetrieved.model_validate({"round": number, **output, **more})
 
 
 def opened(*events: Event) -> History:
@@ -126,7 +125,7 @@ def test_a_stop_says_that_what_follows_is_only_the_best_so_far() -> None:
         Progressed(verdict="go", reasons=("fine",)),
         RoundOpened(subtask="t1", text="x", attempt=1),
         RoundClosed(subtasks=(), tokens=1),
-        Acted(action=SEARCH),
+        Acted(action=Action(kind="search", mode=Mode.VIDEO, query="a gate")),
         ModelCalled(purpose="act", model="m", request="h"),
     ],
 )
@@ -142,10 +141,8 @@ def test_remarks_are_those_of_the_round_and_0_is_before_the_first() -> None:
         Guarded(round=2, accepted=False, rule="format", complaint="no action"),
     )
     assert [one.part for one in round_remarks(shown, 0)] == [HarnessPart.CORRECT]
-    assert [one.part for one in round_remarks(shown, 1)] == [
-        HarnessPart.CONSTRAIN,
-        HarnessPart.INFORM,
-    ]
+    output = [one.part for one in round_remarks(shown, 1)]
+    assert output == [HarnessPart.CONSTRAIN, HarnessPart.INFORM]
     assert [one.text for one in round_remarks(shown, 2)] == [
         "refused by the rule 'format': no action"
     ]
@@ -210,11 +207,6 @@ def test_a_recorded_message_as_words(content: object, output: str) -> None:
 
 def test_a_round_that_is_not_there_has_only_its_number() -> None:
     assert round_headline(History(ROW, []), 4) == "Round 4"
-
-
-EVIL = "<script>x()</script>\"'&<b onclick=y>"
-FILM = Video(id=VIDEO, title=EVIL, path=None, duration_ms=100_000)
-TASK_OF_EXPORTED = Subtask(id="t1", text=EVIL, answer=EVIL)
 
 
 def piece(start: int, end: int, video: str = VIDEO) -> Evidence:
@@ -325,10 +317,6 @@ def test_one_still_searched_says_that_there_is_no_answer(around: pytest.MonkeyPa
 def test_a_terminal_is_shown_nothing_but_words_either() -> None:
     cited = Moment(ref="m1\x1b[2J", title="t\x07", span=TimeSpan.of(0, 1), text="a\x1b[31mb")
     assert citation_line(cited).isprintable()
-
-
-MODES = [*Mode]
-SEARCH_OF_FORK = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 
 
 @pytest.mark.parametrize("query", ["a gate", " a gate ", "", "  "])

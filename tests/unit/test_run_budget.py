@@ -44,8 +44,7 @@ def meter(*seconds: float, **more: Any) -> RunBudget:
 
 def test_seconds_count_from_the_start_and_from_what_was_spent_before() -> None:
     made = meter(10.0, 15.0)
-    assert made.clock == 5.0
-    assert made.seconds_left == 295.0
+    assert (made.clock, made.seconds_left) == (5.0, 295.0)
     resumed = meter(100.0, clock=120.0, tokens=700)
     assert (resumed.clock, resumed.tokens_left) == (120.0, 49_300)
 

@@ -23,6 +23,12 @@ from flows.schedules.kinds import (
 from services.prefect import work_pool_name
 
 Before = dict[str, Any]
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+keys = st.sampled_from(["kind", "when", "on", "folder", "urls", "keep", "right", "x"])
 
 
 def test_only_what_does_no_harm_runs_unasked() -> None:
@@ -45,8 +51,7 @@ def test_the_flow_of_every_kind_is_there_and_takes_its_options(kind: Any) -> Non
     assert set(signature(flow.fn).parameters) == set(kind.options.model_fields)
     fields = kind.options.model_fields.values()
     needed = [field.is_required() for field in fields]
-    takes = [one.default is one.empty for one in signature(flow.fn).parameters.values()]
-    assert takes == needed
+    assert [one.default is one.empty for one in signature(flow.fn).parameters.values()] == needed
 
 
 def test_a_folder_means_the_same_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +130,6 @@ def test_a_change_in_the_file_is_seen_and_only_that() -> None:
     assert schedule_digest(one) != schedule_digest(parse_schedule("backup", {"keep": 5}))
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
-keys = st.sampled_from(["kind", "when", "on", "folder", "urls", "keep", "right", "x"])
-
-
 @given(st.sampled_from([kind.name for kind in KINDS]), st.dictionaries(keys, json_values))
 def test_no_table_does_harm(name: str, table: Before) -> None:
     with suppress(HomerError):
@@ -146,8 +143,7 @@ def test_prefect_yaml_names_every_flow_and_turns_none_on(monkeypatch: pytest.Mon
     from prefect.flows import load_flow_from_entrypoint
     from prefect.utilities.templating import apply_values
 
-    root = Path(__file__).parents[2]
-    pool = work_pool_name("ab" * 16)
+    root, pool = Path(__file__).parents[2], work_pool_name("ab" * 16)
     monkeypatch.setenv("HOMER_POOL", pool)
     output = apply_values(yaml.safe_load((root / "prefect.yaml").read_text()), {})
     places = {kind.flow.replace(".", "/").rpartition("/")[::2] for kind in KINDS}

@@ -46,6 +46,12 @@ from retrieval.ranking import PreparedQuestion
 from retrieval.terms import stem, terms
 from store.home import Home
 
+ASK = AskSettings()
+NOON_3 = 2 * DAY + 12 * HOUR
+"""Day 3, noon."""
+GERMAN = "Wer trägt die Last und ist in Not?"
+"""With words that are English ones of no sense, and mean a load and distress."""
+
 
 @pytest.mark.parametrize(
     "forms",
@@ -113,9 +119,6 @@ def test_any_question_and_option_can_be_restated(question: str, option: str) -> 
     assert isinstance(statement(question, option), str)
 
 
-ASK = AskSettings()
-
-
 @pytest.mark.parametrize(
     ("question", "parts"),
     [
@@ -134,10 +137,8 @@ def test_a_question_is_split_by_what_it_asks(question: str, parts: list[str]) ->
 def test_each_option_is_a_subtask_with_words_of_its_own() -> None:
     asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
     ledger, _ = new_ledger(decompose(asked.text, asked.options), asked.text, ASK)
-    assert [(task.text, task.options) for task in ledger.subtasks] == [
-        ("Evidence for A: Ann", ("A",)),
-        ("Evidence for B: Bob", ("B",)),
-    ]
+    found = [(task.text, task.options) for task in ledger.subtasks]
+    assert found == [("Evidence for A: Ann", ("A",)), ("Evidence for B: Bob", ("B",))]
     queries = [query_of(task, asked) for task in ledger.subtasks]
     assert queries == ["Ann opens the gate", "Bob opens the gate"]
     assert {ranking_text_of(task, asked) for task in ledger.subtasks} == {asked.text}
@@ -197,10 +198,6 @@ def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_guard_takes(que
         assert check(action, ActionBounds(subtask=task.text), ASK).accepted
 
 
-NOON_3 = 2 * DAY + 12 * HOUR
-"""Day 3, noon."""
-
-
 def at(day: int, hour: float) -> float:
     return (day - 1) * DAY + hour * HOUR
 
@@ -244,15 +241,11 @@ def test_any_text_gives_memberships_or_none(text: str, as_of: float) -> None:
         assert ((found >= 0) & (found <= 1)).all()
 
 
-NUMBERS = st.sampled_from(
-    ["zero", "one", "two", "twelve", "a", "an", "0", "0.5", "3", "48", "1000"]
-)
-UNITS = st.sampled_from(["day", "days", "hour", "hours", "minute", "minutes", "min"])
 PARTS = st.sampled_from(["morning", "noon", "afternoon", "evening", "night"])
 AGO = st.builds(
     lambda n, unit, half, more: f"{n} {unit}{half}{more} ago",
-    NUMBERS,
-    UNITS,
+    st.sampled_from(["zero", "one", "two", "twelve", "a", "an", "0", "0.5", "3", "48", "1000"]),
+    st.sampled_from(["day", "days", "hour", "hours", "minute", "minutes", "min"]),
     st.sampled_from(["", " and a half"]),
     st.sampled_from(["", " 3 hours", " 0 hours"]),
 )
@@ -260,16 +253,8 @@ DAYS = st.builds(
     lambda word, part: word.replace("PART", part),
     st.sampled_from(
         [
-            "yesterday PART",
-            "the day before yesterday",
-            "PART before yesterday",
-            "this PART",
-            "today",
-            "last night",
-            "tonight",
-            "in the PART",
-            "just now",
-            "half a day ago",
+            *("yesterday PART", "the day before yesterday", "PART before yesterday", "this PART"),
+            *("today", "last night", "tonight", "in the PART", "just now", "half a day ago"),
             "half an hour ago",
         ]
     ),
@@ -316,10 +301,9 @@ def test_an_age_fits_best_at_its_time(count: int, unit: str) -> None:
 
 @given(st.integers(1, 6), PARTS)
 def test_days_back_are_whole_days_and_parts_of_them(back: int, part: str) -> None:
-    as_of = 6 * DAY + 12 * HOUR
     noon = {"morning": 8, "noon": 12.5, "afternoon": 15, "evening": 20, "night": 22}[part] * HOUR
     days = np.arange(0, 7, dtype=np.float64) * DAY + noon
-    fit = temporal_fit(f"{back} days ago in the {part}", days, as_of)
+    fit = temporal_fit(f"{back} days ago in the {part}", days, 6 * DAY + 12 * HOUR)
     assert fit is not None
     assert int(fit.argmax()) == 6 - back
     assert fit[6 - back] == 1
@@ -328,8 +312,7 @@ def test_days_back_are_whole_days_and_parts_of_them(back: int, part: str) -> Non
 @given(st.lists(PHRASES, min_size=1, max_size=4), st.lists(st.just("a red car"), max_size=4), AS_OF)
 def test_options_are_times_if_most_are(times: list[str], others: list[str], as_of: float) -> None:
     short = [one for one in times if len(one.split()) <= 8]
-    output = are_times((*times, *others), as_of)
-    count = len(times) + len(others)
+    output, count = are_times((*times, *others), as_of), len(times) + len(others)
     assert output == (count > 1 and len(short) >= 0.75 * count)
 
 
@@ -410,10 +393,6 @@ def test_a_language_that_the_speech_model_does_not_know_is_refused_with_the_way_
         WhisperRecognizer("whisper-base", folder, ("de", "tlh"), known)
     assert WhisperRecognizer("whisper-base", folder, ("de",), known).languages == ("de",)
     assert WhisperRecognizer("whisper-base", folder, (), known).languages == known
-
-
-GERMAN = "Wer trägt die Last und ist in Not?"
-"""With words that are English ones of no sense, and mean a load and distress."""
 
 
 def test_english_stop_words_are_words_of_sense_in_other_languages() -> None:

@@ -23,8 +23,9 @@ from store.home import Home
 from ui.language import in_language
 
 WORD = "correct horse"
-HTML = {"Accept": "text/html"}
 EVIL = "https://evil.example"
+ENTERED: list[str] = []
+"""Grows with each who gave the right password."""
 
 
 async def secret(request: Request) -> PlainTextResponse:
@@ -36,10 +37,6 @@ async def stream(socket: WebSocket) -> None:
     with suppress(WebSocketDisconnect):
         while True:
             await socket.send_text(f"heard {await socket.receive_text()}")
-
-
-ENTERED: list[str] = []
-"""Grows with each who gave the right password."""
 
 
 @pytest.fixture
@@ -57,8 +54,7 @@ def client(place: Home) -> Iterator[TestClient]:
     every = [*door.routes(), WebSocketRoute("/stream", stream)]
     every.append(Route("/{rest:path}", secret, methods=["GET", "PUT", "POST"]))
     doors = [Middleware(SameOrigin), Middleware(RequireSignIn, session_store=keeper)]
-    app = Starlette(routes=every, middleware=doors)
-    with TestClient(app, follow_redirects=False) as found:
+    with TestClient(Starlette(routes=every, middleware=doors), follow_redirects=False) as found:
         yield found
 
 
@@ -77,7 +73,7 @@ def test_nothing_is_had_without_signing_in(client: TestClient, path: str) -> Non
     assert (output.status_code, output.text) == (401, "sign in first")
     for way in (client.put, client.post):
         assert way(path).status_code in (401, 405)
-    led = client.get(path, headers=HTML)
+    led = client.get(path, headers={"Accept": "text/html"})
     assert led.status_code == 303
     assert led.headers["location"].startswith("/sign-in?next=%2F")
     assert "secret" not in led.text

@@ -8,11 +8,14 @@ import pytest
 from domain.media import IdentityKind
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
 from people.across_videos import links_of
-from people.likely_same import LikelyRefs, Looks, mutual_best, sure_cosine
+from people.likely_same import Looks, mutual_best, sure_cosine
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.4, VOICE: 0.4}
 """Pairs are sure from a cosine of 0.7 on, an angle of 45 degrees."""
+
+JOIN, LEAVE = CorrectionKind.JOIN, CorrectionKind.LEAVE
+NUMBERS = {video: {n: n for n in range(3)} for video in "abcd"}
 
 
 def at(degrees: float, size: int = 3) -> np.ndarray:
@@ -24,10 +27,6 @@ def who(video: str, number: int = 0) -> CharacterRef:
     return CharacterRef(video=video, number=number)
 
 
-def pairs(found: list[LikelyRefs]) -> list[tuple[str, str, bool]]:
-    return [(f"{a.one.number}", f"{a.other.video}{a.other.number}", a.sure) for a in found]
-
-
 def test_each_is_the_others_best_in_its_video() -> None:
     ours: dict[CharacterRef, Looks] = {who("a", 0): {FACE: at(0)}, who("a", 1): {FACE: at(20)}}
     theirs: dict[CharacterRef, Looks] = {
@@ -36,7 +35,10 @@ def test_each_is_the_others_best_in_its_video() -> None:
         who("c", 5): {FACE: at(-10)},
         who("c", 6): {FACE: at(100)},
     }
-    assert pairs(mutual_best(ours, theirs, SAME)) == [("1", "b0", True), ("0", "c5", True)]
+    assert [
+        (f"{a.one.number}", f"{a.other.video}{a.other.number}", a.sure)
+        for a in mutual_best(ours, theirs, SAME)
+    ] == [("1", "b0", True), ("0", "c5", True)]
 
 
 @pytest.mark.parametrize(("degrees", "found"), [(40, [True]), (50, [False]), (70, [])])
@@ -59,10 +61,6 @@ def said(number: int, kind: CorrectionKind, person: str, character: int = 0) -> 
     return Correction(
         number=number, kind=kind, told="", numbers=(character,), outcomes=(outcome,), act="x"
     )
-
-
-JOIN, LEAVE = CorrectionKind.JOIN, CorrectionKind.LEAVE
-NUMBERS = {video: {n: n for n in range(3)} for video in "abcd"}
 
 
 def test_what_is_undone_and_who_is_there_no_more_counts_for_nothing() -> None:

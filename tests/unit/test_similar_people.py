@@ -47,8 +47,7 @@ def test_a_pair_is_offered_from_the_models_own_threshold_on(cosine: float, offer
 
 
 def test_a_pair_is_named_once_for_what_is_most_alike_by_its_own_measure() -> None:
-    people = {1: {FACE: [at(0)], VOICE: [at(0)]}, 2: {FACE: [at(50)], VOICE: [at(45)]}}
-    (found,) = alike(people)
+    (found,) = alike({1: {FACE: [at(0)], VOICE: [at(0)]}, 2: {FACE: [at(50)], VOICE: [at(45)]}})
     assert found.kind == FACE
     assert found.cosine / SAME[FACE] > np.cos(np.deg2rad(45)) / SAME[VOICE]
 

@@ -43,6 +43,8 @@ from skills.writer import (
 from tests.support.skills import a_skill
 
 DONE, STUCK = SubtaskState.RESOLVED, SubtaskState.PARTIAL
+QUESTION = np.array([1.0, 0.0], np.float32)
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def course(rounds: int = 2, queries: int = 2, sure: float = 0.5, *states: SubtaskState) -> Course:
@@ -83,8 +85,7 @@ def test_what_a_signal_teaches_has_a_topic_and_a_tone() -> None:
 
 
 def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> list[ComparedAnswer]:
-    output = {"+": True, "-": False, "?": None}
-    alike = ComparisonKey(kind, run=run)
+    output, alike = {"+": True, "-": False, "?": None}, ComparisonKey(kind, run=run)
     return [
         ComparedAnswer(f"{kind}{first + i}", alike, output[mark]) for i, mark in enumerate(rights)
     ]
@@ -216,9 +217,6 @@ def test_an_answer_of_a_question_is_no_advice() -> None:
     assert review(said("Look for red things."), answers=["red"]) == ()
 
 
-QUESTION = np.array([1.0, 0.0], np.float32)
-
-
 def at(cosine: float) -> list[float]:
     return [cosine, float(np.sqrt(1 - cosine**2))]
 
@@ -267,9 +265,6 @@ def test_of_two_that_change_the_same_the_better_one_does(order: tuple[int, ...])
     first = next(i for i in order if i < 2)
     made = combined_policy([skills[i] for i in order])
     assert made == Policy(modes=((Mode.VIDEO, Mode.EVENT)[first],), split=False)
-
-
-BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from perception.source import clips_of, find_media, probe, video_id
 from tests.support.media import BAD, GOOD, make_video
 
 fractions = st.fractions(min_value=-100, max_value=100, max_denominator=90_000)
+WORD = st.text("abcdefghijklmnopqrstuvwxyzXYZ0123456789", min_size=4, max_size=12)
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_input_is_refused_in_one_line_that_names_the_file(kind: str, tmp_path: Path) -> None:
-    path = BAD[kind](tmp_path)
-    before = sorted(tmp_path.rglob("*"))
+    path, before = BAD[kind](tmp_path), sorted(tmp_path.rglob("*"))
     with pytest.raises(MediaError) as refusal:
         probe(path)
     message = str(refusal.value)
@@ -127,15 +127,8 @@ def test_clips_cover_the_video_once(duration_ms: int, clip_ms: int) -> None:
 
 
 def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:
-    for name in (
-        "b.MP4",
-        "a.mkv",
-        "deep/er/c.webm",
-        "notes.txt",
-        "._a.mkv",
-        "deep/d.flac",
-        "e.srt",
-    ):
+    given = ("b.MP4", "a.mkv", "deep/er/c.webm", "notes.txt", "._a.mkv", "deep/d.flac", "e.srt")
+    for name in given:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "folder.mp4").mkdir()
@@ -147,8 +140,7 @@ def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:
     warned = list[str]()
     found = find_media([tmp_path], warned.append)
     names = [str(path.relative_to(tmp_path)) for path in found]
-    known = ["a.mkv", "b.MP4", "clip.LRV", "deep/d.flac", "deep/er/c.webm", "deep/news.trp"]
-    assert names == known
+    assert names == ["a.mkv", "b.MP4", "clip.LRV", "deep/d.flac", "deep/er/c.webm", "deep/news.trp"]
     assert warned == [
         f"{tmp_path}: left out, being no video or audio: notes.txt, odd.bin, w.mkv.part"
     ]
@@ -277,9 +269,6 @@ def test_any_bytes_are_read_without_a_crash(place: Path, data: bytes) -> None:
     is_refused(place, FTYP + data)
 
 
-WORD = st.text("abcdefghijklmnopqrstuvwxyzXYZ0123456789", min_size=4, max_size=12)
-
-
 @given(user=WORD, secret=WORD, host=WORD, key=WORD)
 def test_neither_password_nor_key_is_reported(user: str, secret: str, host: str, key: str) -> None:
     text = (
@@ -319,12 +308,8 @@ def test_a_new_password_is_the_same_camera_and_another_channel_is_not() -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "ftp://u:hunter2@h/x",
-        "file:///etc/passwd?hunter2",
-        "concat://hunter2",
-        "rtsp://",
-        "rtsp://u:hunter2@[broken/x",
-        "rtsp://u:hunter2@h:99999999/x",
+        *("ftp://u:hunter2@h/x", "file:///etc/passwd?hunter2", "concat://hunter2", "rtsp://"),
+        *("rtsp://u:hunter2@[broken/x", "rtsp://u:hunter2@h:99999999/x"),
         "subfile,,start,0,end,9,,://hunter2",
     ],
 )

@@ -32,6 +32,18 @@ from perception.voices import (
 )
 
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
+SETTINGS = WatchSettings(clip_ms=6_000)
+words_st = st.lists(
+    st.text(alphabet="abcé。.?! '\"$<", min_size=1, max_size=6).filter(
+        lambda w: w.strip() == w and w
+    ),
+    min_size=1,
+    max_size=15,
+)
+HZ = 16_000
+SETTINGS_OF_VOICES = WatchSettings()
+CLIP_OF_VOICES = Clip(index=2, span=TimeSpan.of(60_000, 90_000))
+PITCHES = (200, 500, 1_100, 2_300)
 
 
 def speech(text: str, start_ms: int = 0, word_ms: int = 400, joined: str = " ") -> Speech:
@@ -141,15 +153,6 @@ def test_a_word_is_of_its_turn_or_the_nearest_one(start: int, end: int, voice: i
     assert voice_at(start, end, [SpeakerTurn(0, 1_000, 0), SpeakerTurn(1_000, 2_000, 1)]) == voice
 
 
-words_st = st.lists(
-    st.text(alphabet="abcé。.?! '\"$<", min_size=1, max_size=6).filter(
-        lambda w: w.strip() == w and w
-    ),
-    min_size=1,
-    max_size=15,
-)
-
-
 @given(words_st, st.lists(st.tuples(st.integers(1, 2_000), st.integers(0, 2)), max_size=6))
 def test_no_word_is_lost_or_said_twice(words: list[str], lengths: list[tuple[int, int]]) -> None:
     turns, at = [], 0
@@ -161,9 +164,6 @@ def test_no_word_is_lost_or_said_twice(words: list[str], lengths: list[tuple[int
     assert " ".join(u.text for u in found).split() == " ".join(words).split()
     for a, b in itertools.pairwise(found):
         assert a.span.end_ms <= b.span.start_ms
-
-
-SETTINGS = WatchSettings(clip_ms=6_000)
 
 
 class Listener:
@@ -247,12 +247,6 @@ def test_a_full_stop_that_a_cut_invented_is_taken_back() -> None:
     assert len(Heard(speech=(speech("Then we left.", 1_650),)).utterances([first], CLIP)) == 2
 
 
-HZ = 16_000
-SETTINGS_OF_VOICES = WatchSettings()
-CLIP_OF_VOICES = Clip(index=2, span=TimeSpan.of(60_000, 90_000))
-PITCHES = (200, 500, 1_100, 2_300)
-
-
 def tone(pitch: int, seconds: float) -> Samples:
     return np.sin(2 * np.pi * pitch * np.arange(int(seconds * HZ)) / HZ).astype(np.float32)
 
@@ -326,19 +320,15 @@ def test_windows_cover_a_span_and_stay_within_it(start: int, length: int) -> Non
     if length < 400:
         assert windows == []
         return
-    assert windows[0][0] == start
-    assert windows[-1][1] == start + length
+    assert (windows[0][0], windows[-1][1]) == (start, start + length)
     assert all(0 < b - a <= WINDOW_MS for a, b in windows)
     for (_, end), (begin, _) in itertools.pairwise(windows):
         assert begin < end
 
 
-turn_lists = st.lists(
-    st.tuples(st.integers(0, 800), st.integers(1, 3_000), st.integers(0, 2)), max_size=12
+@given(
+    st.lists(st.tuples(st.integers(0, 800), st.integers(1, 3_000), st.integers(0, 2)), max_size=12)
 )
-
-
-@given(turn_lists)
 def test_bridging_loses_no_time_and_leaves_no_short_pause(rows: list[tuple[int, int, int]]) -> None:
     turns, at = [], 0
     for pause, length, voice in rows:

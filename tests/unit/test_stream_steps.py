@@ -114,16 +114,14 @@ def test_runs_of_few_clips_do_as_one_run_does(clips: int, late: frozenset[int], 
 def test_a_run_takes_no_clip_that_it_will_not_watch() -> None:
     source = Source(5)
     assert source.follow(2)
-    assert source.coming == [2, 3, 4]
-    assert source.notes[-1] == "remember 1"
+    assert (source.coming, source.notes[-1]) == ([2, 3, 4], "remember 1")
 
 
 @pytest.mark.parametrize("step", ["perceive", "remember"])
 def test_a_clip_that_a_model_fails_on_is_given_up_and_the_stream_goes_on(step: str) -> None:
     source = Source(4, fails={f"{step} 2": ModelError("the model did not answer")})
     assert not source.follow()
-    assert source.given_up == [2]
-    assert source.told == [0, 1, -2, 3]
+    assert (source.given_up, source.told) == ([2], [0, 1, -2, 3])
     assert ("remember 2" in source.notes) is (step == "remember")
     assert source.notes.count("build windows") == 1
 
@@ -132,8 +130,7 @@ def test_a_database_that_is_gone_ends_it() -> None:
     source = Source(4, fails={"remember 1": DatabaseError("the database is away")})
     with pytest.raises(DatabaseError):
         source.follow()
-    assert source.given_up == []
-    assert source.told == [0]
+    assert (source.given_up, source.told) == ([], [0])
 
 
 def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:

@@ -23,6 +23,7 @@ from perception.parts import Timeline
 
 WRAP_MS = (1 << 33) * 1000 // 90_000
 JUMP_MS = StreamSettings().jump_ms
+CLIP_MS = 30_000
 
 
 def placed(stamps: list[int], start_ms: int = 0, now_ms: int = 0) -> list[int]:
@@ -151,9 +152,6 @@ def test_the_first_ctrl_c_ends_the_stream_and_the_second_everything(number: int)
     assert signal.getsignal(number) is before
 
 
-CLIP_MS = 30_000
-
-
 def frames(changes: list[float]) -> list[Frame]:
     picture = av.VideoFrame(16, 16, "yuv420p")
     return [Frame(200 * i, FrameMetrics(c, 1.0, 1.0), picture) for i, c in enumerate(changes)]
@@ -183,8 +181,7 @@ def test_clips_that_wait_are_a_sign_as_well() -> None:
 
 
 def test_a_level_that_was_left_too_soon_is_stored_longer_the_next_time() -> None:
-    pace = DegradationPolicy()
-    levels = []
+    pace, levels = DegradationPolicy(), []
     for _ in range(40):
         levels.append(pace.level)
         pace.update(1_000 if pace.level else 40_000, CLIP_MS, 0)
@@ -205,10 +202,8 @@ def test_a_cut_between_frames_that_are_looked_at_is_not_lost() -> None:
     kept = subsample_frames(frames([0, 1, 90, 1, 1, 1, 1]), sampled_level=0, level=1)
     assert [frame.time_ms for frame in kept] == [0, 400, 800, 1200]
     assert [frame.metrics.change for frame in kept] == [0, 90, 1, 1]
-    assert [frame.time_ms for frame in subsample_frames(frames([0, 99, 1, 1, 1, 3]), 0, 2)] == [
-        0,
-        1000,
-    ]
+    found = [frame.time_ms for frame in subsample_frames(frames([0, 99, 1, 1, 1, 3]), 0, 2)]
+    assert found == [0, 1000]
     assert subsample_frames(frames([0, 99, 1, 1, 1, 3]), 0, 2)[1].metrics.change == 99
 
 

@@ -77,11 +77,8 @@ def test_subtitles_are_read_in_every_unicode(data: bytes, tmp_path: Path) -> Non
     (tmp_path / "talk.de.srt").write_bytes(data)
     found = read_source_texts(path, probe_source(path))
     (one,) = found.add_to(Percept(clip=CLIPS[0])).subtitles
-    assert (one.text, one.language, one.span) == (
-        "Omar opens the gate.",
-        "de",
-        TimeSpan.of(500, 1500),
-    )
+    assert (one.text, one.language) == ("Omar opens the gate.", "de")
+    assert one.span == TimeSpan.of(500, 1500)
     assert found.names[0].startswith(".de.srt ")
 
 
@@ -123,8 +120,7 @@ def test_times_of_broadcasters_are_shifted_or_said_not_to_fit(
     cues = [f"{n}\n{at},000 --> {at},900\nLine {n}.\n" for n, at in enumerate(clocks, 1)]
     (tmp_path / "talk.srt").write_text("\n".join(cues))
     texts = read_source_texts(path, probe_source(path))
-    found = texts.add_to(Percept(clip=CLIPS[0])).subtitles
-    assert [one.span.start_ms for one in found] == heard
+    assert [one.span.start_ms for one in texts.add_to(Percept(clip=CLIPS[0])).subtitles] == heard
     assert [one.startswith(remark or "-") for one in texts.remarks] == [True] * (remark is not None)
 
 
@@ -231,8 +227,7 @@ def row(video: object, start: float = 1, text: str = "A dog runs.") -> dict[str,
 
 
 def written(folder: Path, *rows: object, name: str = "all.jsonl") -> Path:
-    path = folder / name
-    text = "\n".join(map(json.dumps, rows)).encode()
+    path, text = folder / name, "\n".join(map(json.dumps, rows)).encode()
     path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
     return path
 

@@ -11,7 +11,6 @@ import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from domain.texts import WORD_JOINER
 from domain.time import TimeSpan, parse_clock
@@ -22,6 +21,7 @@ from ui.formatting import escape_markdown, format_bytes, format_duration
 from ui.player import Arc, Lane, TimelineBar, pack_rows
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
+ROWS = [{"day": "2026-01-01", "asked": 2}, {"day": "2026-01-02", "asked": 0}]
 
 
 def bars_of(spans: list[tuple[int, int]]) -> list[TimelineBar]:
@@ -66,8 +66,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, picked: object) -> tuple[str | None, 
     monkeypatch.setattr(player, "component", mount)
     lanes = [Lane("Ann", [TimelineBar("p1", 0, 5, "Ann, 0:00")])]
     arcs = [Arc(0, 5, "then", "temporal")]
-    found = player.show_timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events")
-    return found, given
+    return player.show_timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events"), given
 
 
 @pytest.mark.parametrize(("picked", "output"), [("p1", "p1"), ("", None), (None, None), (7, "7")])
@@ -82,13 +81,8 @@ def test_the_browser_has_plain_data_and_some_length(monkeypatch: pytest.MonkeyPa
     assert data["length"] == 1
     (lane,) = data["lanes"]
     assert (lane["name"], lane["spans"][0]["label"]) == ("Ann", "Ann, 0:00")
-    assert data["arcs"][0] | {"id": ""} == {
-        "start": 0,
-        "end": 5,
-        "label": "then",
-        "tone": "temporal",
-        "id": "",
-    }
+    found = data["arcs"][0] | {"id": ""}
+    assert found == {"start": 0, "end": 5, "label": "then", "tone": "temporal", "id": ""}
 
 
 @pytest.fixture
@@ -102,9 +96,6 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
         monkeypatch.setattr(streamlit, name, show)
     return put
-
-
-ROWS = [{"day": "2026-01-01", "asked": 2}, {"day": "2026-01-02", "asked": 0}]
 
 
 def spec_of(page: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,8 +116,7 @@ def test_chart_has_its_numbers_and_says_in_words_what_it_shows(page: list[tuple[
 def test_shares_go_from_none_to_all_whatever_the_numbers_are(page: list[tuple[str, Any]]) -> None:
     charts.share_chart("Right", [{"day": "d", "right": 0.5}], "day", "right", "rights")
     axis = spec_of(page)["encoding"]["y"]
-    assert axis["scale"]["domain"] == [0, 1]
-    assert axis["axis"]["format"] == "%"
+    assert (axis["scale"]["domain"], axis["axis"]["format"]) == ([0, 1], "%")
 
 
 def test_words_of_a_table_are_data_and_heads_stay_apart(page: list[tuple[str, Any]]) -> None:
@@ -166,16 +156,12 @@ def text_of(markdown: str) -> str:
     if not blocks:
         return ""
     (inline,) = blocks
-    assert turned(inline) == []
+    # What Streamlit's page makes a link or another sign of, by its own expressions.
+    words = "".join(child.content for child in inline.children or [])
+    assert [found[0] for way in TURNED for found in re.finditer(way, words)] == []
     kinds = {child.type for child in inline.children or []}
     assert kinds <= {"text", "text_special"}, kinds
     return "".join(child.content for child in inline.children or []).replace(WORD_JOINER, "")
-
-
-def turned(inline: Token) -> list[str]:
-    """What Streamlit's page makes a link or another sign of, by its own expressions."""
-    words = "".join(child.content for child in inline.children or [])
-    return [found[0] for way in TURNED for found in re.finditer(way, words)]
 
 
 @pytest.mark.parametrize(
@@ -223,11 +209,7 @@ def test_nothing_like_an_address_becomes_a_link(text: str) -> None:
 
 def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
     for words in (
-        "an e@ and @ 5",
-        "www is old",
-        "http is a word",
-        "a-b --c",
-        "5:30 // 6",
+        *("an e@ and @ 5", "www is old", "http is a word", "a-b --c", "5:30 // 6"),
         "0:02:00-0:02:30 x",
     ):
         assert WORD_JOINER not in escape_markdown(words)

@@ -32,7 +32,6 @@ MODELS = {
     "text": ("models.text_embedding", "OnnxTextEmbedder"),
     "reranker": ("models.reranker", "CrossEncoderReranker"),
 }
-OWN = ("activity", "screen")
 """Models whose files come with their packages."""
 
 
@@ -67,7 +66,7 @@ def test_a_model_is_made_when_it_is_first_used_and_kept(checked: list[str], port
     made = box()
     assert checked == []
     assert getattr(made, port) is getattr(made, port)
-    assert len(checked) == (port not in OWN)
+    assert len(checked) == (port not in ("activity", "screen"))
 
 
 def test_files_are_those_that_the_profile_names(checked: list[str]) -> None:
@@ -133,8 +132,7 @@ def test_model_that_sees_has_its_projector(tmp_path: Path, monkeypatch: pytest.M
     profile = load_profile("vision")
     (hub,) = profile.hub_models
     hub.folder(tmp_path).mkdir(parents=True)
-    names = ("a-F16.gguf", "a-Q4_K_M.gguf", "mmproj-a-Q4_K_M.gguf", "mmproj-a-Q8_0.gguf")
-    for name in names:
+    for name in ("a-F16.gguf", "a-Q4_K_M.gguf", "mmproj-a-Q4_K_M.gguf", "mmproj-a-Q8_0.gguf"):
         (hub.folder(tmp_path) / name).write_bytes(b"GGUF")
     made = Toolbox(profile, tmp_path, factory)
     for role in ("writer", "reader"):
@@ -178,10 +176,8 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
     assert llama_url(tmp_path / "a.gguf") == "http://127.0.0.1:4321/v1"
     assert llama_url(tmp_path / "a.gguf") == llama_url(tmp_path / "a.gguf")
     llama_url(tmp_path / "b.gguf")
-    assert [one.model.path for one in server.started] == [
-        str(tmp_path / "a.gguf"),
-        str(tmp_path / "b.gguf"),
-    ]
+    found = [one.model.path for one in server.started]
+    assert found == [str(tmp_path / "a.gguf"), str(tmp_path / "b.gguf")]
     assert {tuple(one.hostnames) for one in server.started} == {("127.0.0.1",)}
     assert {tuple(one.api_keys) for one in server.started} == {(llama_server.KEY,)}
     served = ChatSpec(model="llama:tiny", base_url="http://127.0.0.1:4321/v1")

@@ -256,18 +256,17 @@ def test_evidence_of_a_round_without_a_search_cannot_be_edited() -> None:
         fork_of(ForkEdit(evidence=()))
 
 
-LINES = st.lists(
-    st.builds(
-        PlanLine,
-        id=st.sampled_from([None, "t1", "t2", "t3"]),
-        text=st.sampled_from(["what Ann opens", "whose it is", "who", "when", " "]),
-        depends=st.lists(st.sampled_from(["t1", "t2", "t9"]), max_size=2).map(tuple),
-    ),
-    max_size=7,
-).map(tuple)
-
-
-@given(LINES)
+@given(
+    st.lists(
+        st.builds(
+            PlanLine,
+            id=st.sampled_from([None, "t1", "t2", "t3"]),
+            text=st.sampled_from(["what Ann opens", "whose it is", "who", "when", " "]),
+            depends=st.lists(st.sampled_from(["t1", "t2", "t9"]), max_size=2).map(tuple),
+        ),
+        max_size=7,
+    ).map(tuple)
+)
 def test_any_plan_a_person_writes_is_a_legal_ledger_or_refused(lines: tuple[PlanLine, ...]) -> None:
     try:
         last = fork_of(ForkEdit(plan=lines))[-1]
@@ -291,7 +290,6 @@ def test_any_plan_a_person_writes_is_a_legal_ledger_or_refused(lines: tuple[Plan
 
 SEARCH_OF_STORED = Action(kind="search", mode=Mode.EVENT, query="Ann opens")
 ANSWER = Action(kind="answer", answer="a door", citations=("m1",))
-
 EVENTS_OF_STORED: list[Event] = [
     QuestionAsked(
         question=STORED_QUESTION,

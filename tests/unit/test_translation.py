@@ -75,15 +75,15 @@ NO_WORDS = frozenset(
         "[image {}]",
     }
 )
+BELOW = (ROOT / "services" / "health.py",)
+"""Files below the pages with words that are all shown on pages."""
+JOINED = re.compile(r"[ ,:;]")
+"""Begins what follows another text."""
 
 
 def pages() -> list[Path]:
     drawn = [path for path in (ROOT / "ui").rglob("*.py") if path.name not in NO_PAGES]
     return [*sorted(drawn), *(ROOT / f"{name}.py" for name in VIEWS)]
-
-
-BELOW = (ROOT / "services" / "health.py",)
-"""Files below the pages with words that are all shown on pages."""
 
 
 @pytest.mark.parametrize("path", [*pages(), *BELOW], ids=lambda path: path.stem)
@@ -177,16 +177,11 @@ def ids(catalogue: Any) -> set[Any]:
 
 @pytest.mark.parametrize("path", po_files(), ids=lambda path: path.parts[-3])
 def test_a_catalogue_has_all_words_and_no_others(path: Path) -> None:
-    catalogue = read(path)
-    hint = "run `make catalogues`, then translate what is new"
+    catalogue, hint = read(path), "run `make catalogues`, then translate what is new"
     assert ids(catalogue) == ids(template()), hint
     assert untranslated(catalogue) == [], hint
     assert not catalogue.obsolete, hint
     assert path.with_suffix(".mo").read_bytes() == compiled(catalogue), "run `make catalogues`"
-
-
-JOINED = re.compile(r"[ ,:;]")
-"""Begins what follows another text."""
 
 
 def forms(text: Any) -> tuple[str, ...]:
@@ -230,10 +225,8 @@ def test_english_is_as_it_is_written() -> None:
 
 def test_words_and_numbers_are_german_where_that_is_chosen(in_german: None) -> None:
     assert translate("Open") == "Öffnen"
-    assert (counted(1, "memory"), counted(1_200, "memory")) == (
-        "1 Erinnerung",
-        "1.200 Erinnerungen",
-    )
+    assert counted(1, "memory") == "1 Erinnerung"
+    assert counted(1_200, "memory") == "1.200 Erinnerungen"
     assert join_words(["Ann", "{x}", "Eve"]) == "Ann, {x} und Eve"
     assert format_number(0.85, ".0%") == "85\u00a0%"
     assert format_duration(8.24) == "8,2 s"

@@ -50,7 +50,9 @@ from strategies.vam.visual_memory import (
 from tests.support.real_frames import frames_of
 
 SETTINGS = VisualMemorySettings()
-CHANGES = st.lists(st.floats(0, 1), min_size=1, max_size=60)
+SPACED = st.lists(st.integers(1, 300), min_size=1, max_size=200)
+SharedMedia = Callable[[str], Path]
+CLIPS = ("tos_battle_clip.webm", "visualvoice_interview.mp4", "wannaworktogether.mp4")
 
 
 def at(change: float, of: float = 0.0) -> Vector:
@@ -139,7 +141,7 @@ def test_events_are_bounded_and_in_order(moments: list[tuple[int, float]]) -> No
     assert time - starts[-1] < SETTINGS.event_ms
 
 
-@given(CHANGES)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
 def test_moments_and_events_go_on_the_same_from_their_states(changes: list[float]) -> None:
     few = SETTINGS.model_copy(update={"least_distances": 5, "recent_distances": 9})
     moments, events = Moments(few, LIKENESS), EventBounds(few)
@@ -165,9 +167,6 @@ def by_the_rule(times: Sequence[int], staying: set[int], now: int) -> dict[int, 
             kept[time] = tier
         seen.add(interval)
     return kept
-
-
-SPACED = st.lists(st.integers(1, 300), min_size=1, max_size=200)
 
 
 @given(SPACED, st.sets(st.integers(0, 199)), st.integers(1, 400))
@@ -201,8 +200,7 @@ def apply(thinning: Thinning, kept: dict[int, int], now: int) -> None:
 
 def test_tiers_begin_at_an_hour_and_a_day_and_first_and_last_stay() -> None:
     thinning = Thinning(SETTINGS)
-    times = list(range(0, 40 * SECOND, 5 * SECOND))
-    for time in times:
+    for time in range(0, 40 * SECOND, 5 * SECOND):
         thinning.add(time)
     thinning.protect(0)
     assert not thinning.protect(0)
@@ -230,25 +228,17 @@ def test_thinning_goes_on_from_its_state_and_stays_small() -> None:
     assert largest < 60_000
 
 
-def all_frames(find: Callable[[str], Path]) -> list[tuple[int, Image]]:
-    names = ("tos_battle_clip.webm", "wannaworktogether.mp4", "visualvoice_interview.mp4")
-    images = [image for name in names for image in frames_of(find(name), 0.5, 50)[::2]]
-    return [(2 * SECOND * index, image) for index, image in enumerate(images * 3)]
-
-
-def run(memory: VisualMemory, time: int) -> VisualChange:
-    return memory.end_clip(time + 2 * SECOND)
-
-
 def test_what_stays_does_not_depend_on_where_clips_end(shared_media: Callable[[str], Path]) -> None:
-    vectors = frame_vectors(None)
-    kept = []
+    vectors, kept = frame_vectors(None), []
     for clip_frames in (1, 7, 1_000):
         memory, rows = VisualMemory(SETTINGS, vectors), dict[int, FrameReason]()
-        for index, (time, image) in enumerate(all_frames(shared_media), 1):
+        names = ("tos_battle_clip.webm", "wannaworktogether.mp4", "visualvoice_interview.mp4")
+        images = [image for name in names for image in frames_of(shared_media(name), 0.5, 50)[::2]]
+        for index, image in enumerate(images * 3, 1):
+            time = 2 * SECOND * (index - 1)
             memory.add(time, image)
             if index % clip_frames == 0:
-                store(rows, run(memory, time))
+                store(rows, memory.end_clip(time + 2 * SECOND))
         store(rows, memory.end_clip(time))
         kept.append(rows)
     assert kept[0] == kept[1] == kept[2]
@@ -262,10 +252,6 @@ def store(rows: dict[int, FrameReason], change: VisualChange) -> None:
     rows |= {time: frame.reason for time, frame in change.added.items()}
     assert change.reasons.keys() <= rows.keys()
     rows |= change.reasons
-
-
-SharedMedia = Callable[[str], Path]
-CLIPS = ("tos_battle_clip.webm", "visualvoice_interview.mp4", "wannaworktogether.mp4")
 
 
 def frames(media: SharedMedia) -> list[tuple[Image, ...]]:
@@ -336,8 +322,7 @@ def test_change_and_structure_decide_as_scikit_image_does(shared_media: SharedMe
     for clip in greys(shared_media):
         for before, now in pairwise(clip):
             change = np.abs(before.astype(int) - now.astype(int)).mean()
-            alike = structural_similarity(before, now)
-            gate = None
+            alike, gate = structural_similarity(before, now), None
             if change < settings.least_change:
                 gate = Gate.CHANGE
             elif alike >= settings.most_similarity:

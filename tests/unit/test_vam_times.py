@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +42,7 @@ FILLERS = (
     "the curtains move in the wind",
 )
 PEOPLE = ("Mia", "Omar", "Lena")
+ANCHOR = {"q": "a knock"}
 
 
 class MadeUpVideo(NamedTuple):
@@ -55,8 +55,7 @@ class MadeUpVideo(NamedTuple):
 
 def made_up(seed: int) -> MadeUpVideo:
     """A video of 30 events; three actions recur, one of them also in the event that follows."""
-    draw = random.Random(seed)
-    toolbox = WordToolbox()
+    draw, toolbox = random.Random(seed), WordToolbox()
     actions = [f"{draw.choice(PEOPLE)} {action}" for action in draw.sample(ACTIONS, 3)]
     texts: list[list[str]] = [draw.sample(FILLERS, 2) for _ in range(30)]
     happened: dict[str, list[TimeSpan]] = {}
@@ -65,8 +64,7 @@ def made_up(seed: int) -> MadeUpVideo:
         bounds.append(bounds[-1] + draw.randrange(20_000, 5 * MINUTE))
     places = draw.sample(range(0, 30, 3), 9)
     for number, action in enumerate(actions):
-        mine = sorted(places[number * 3 : number * 3 + 3])
-        spans = []
+        mine, spans = sorted(places[number * 3 : number * 3 + 3]), []
         for place in mine:
             long = number == 0 and place == mine[1]
             for at in (place, place + 1) if long else (place,):
@@ -86,17 +84,13 @@ def made_up(seed: int) -> MadeUpVideo:
     return MadeUpVideo(EventDocuments(documents, CosineScale(0.0)), happened, bounds[-1])
 
 
-def finder(video: MadeUpVideo) -> Callable[[EventAnchor], list[AnchorMatch]]:
+def ask(video: MadeUpVideo, **times: object) -> TimeSpan:
     def find(anchor: EventAnchor) -> list[AnchorMatch]:
         (vector,) = WordToolbox().text.embed([anchor.q])
         found = anchor_matches(video.documents, anchor.q, vector, anchor.threshold, anchor.top_k)
         return [*found]
 
-    return find
-
-
-def ask(video: MadeUpVideo, **times: object) -> TimeSpan:
-    return resolve(TIMES.validate_python(times), video.end_ms, finder(video))
+    return resolve(TIMES.validate_python(times), video.end_ms, find)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -167,9 +161,6 @@ def test_events_that_follow_each_other_are_one_occurrence() -> None:
 def test_relative_and_absolute_end_now(times: dict[str, object], expected: tuple[int, int]) -> None:
     found = resolve(TIMES.validate_python(times), 600_000, lambda anchor: [])
     assert found == TimeSpan.of(*expected)
-
-
-ANCHOR = {"q": "a knock"}
 
 
 @pytest.mark.parametrize(

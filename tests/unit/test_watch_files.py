@@ -80,16 +80,13 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
     monkeypatch.setattr(watching, "open_video", open_video)
     monkeypatch.setattr(watching, "watch", watch)
-    monkeypatch.setattr(reporting, "api_url", refused(kept))
-    return kept
 
-
-def refused(kept: Notes) -> Any:
     def api_url(home: object) -> str:
         kept.told.append("server?")
         raise SetupError("no port is free")
 
-    return api_url
+    monkeypatch.setattr(reporting, "api_url", api_url)
+    return kept
 
 
 def run(

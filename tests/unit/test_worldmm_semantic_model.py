@@ -24,6 +24,12 @@ from tests.support.remembered import WordEmbedder
 
 SETTINGS = WorldMemorySettings()
 SPAN = TimeSpan.of(0, 600_000)
+COFFEE = (
+    "Alice like beverages",
+    "Alice favor coffee after dinner",
+    "Alice prefer hot drinks",
+    "Alice drink coffee",
+)
 
 
 class Scripted:
@@ -71,8 +77,7 @@ def change(
     valid: Sequence[SemanticTriple],
     embed: Embed | None = None,
 ) -> SemanticChange:
-    writer = ModelWriter(model, SETTINGS)
-    made = SemanticByModel(SETTINGS, writer, embed or WordEmbedder().embed)
+    made = SemanticByModel(SETTINGS, ModelWriter(model, SETTINGS), embed or WordEmbedder().embed)
     return made.change(happened, valid, SPAN, 29)
 
 
@@ -99,20 +104,10 @@ def test_a_restatement_and_a_contradiction_take_the_place_of_old_triples() -> No
         ("Ann like hot tea, best with milk", 29, ("3", "20")),
         ("Ann hate strong black coffee", 29, ("5", "21", "22")),
     ]
-    assert [(one.text, one.from_clip, one.to_clip) for one in made.closed] == [
-        ("Ann like hot tea", 3, 29),
-        ("Ann like strong black coffee", 5, 29),
-    ]
+    found = [(one.text, one.from_clip, one.to_clip) for one in made.closed]
+    assert found == [("Ann like hot tea", 3, 29), ("Ann like strong black coffee", 5, 29)]
     assert "0. Ann | drink | hot tea\n1. Ann | refuse | coffee" in model.pages[0]
     assert "Bob | own | boat" not in "".join(model.pages[1:])
-
-
-COFFEE = (
-    "Alice like beverages",
-    "Alice favor coffee after dinner",
-    "Alice prefer hot drinks",
-    "Alice drink coffee",
-)
 
 
 def test_what_was_said_in_other_words_is_joined_and_what_is_wider_stays() -> None:
@@ -127,10 +122,8 @@ def test_what_was_said_in_other_words_is_joined_and_what_is_wider_stays() -> Non
         return np.ones((len(texts), 1), dtype=np.float32)
 
     made = change(model, seen("Alice enjoy coffee"), valid, alike)
-    assert [(one.text, one.from_clip, one.to_clip) for one in made.closed] == [
-        (COFFEE[1], 1, 29),
-        (COFFEE[3], 3, 29),
-    ]
+    found = [(one.text, one.from_clip, one.to_clip) for one in made.closed]
+    assert found == [(COFFEE[1], 1, 29), (COFFEE[3], 3, 29)]
     assert [(one.text, one.evidence, one.from_clip, one.to_clip) for one in made.added] == [
         ("Alice like coffee", ("1", "3", "20"), 29, None)
     ]
@@ -179,8 +172,7 @@ def test_a_decision_names_only_what_was_shown() -> None:
 
 def test_what_names_people_that_were_not_shown_is_left_out() -> None:
     model = Scripted({"triples": [written("<face_3> like tea", 0), written("Ann like tea", 0)]})
-    made = change(model, seen("Ann drink tea"), [])
-    assert [one.text for one in made.added] == ["Ann like tea"]
+    assert [one.text for one in change(model, seen("Ann drink tea"), []).added] == ["Ann like tea"]
 
 
 def test_without_a_readable_decision_the_rules_decide() -> None:

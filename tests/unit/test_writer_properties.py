@@ -29,6 +29,14 @@ SECONDS = st.floats(0, 29).map(lambda s: round(s, 1))
 WORDS = st.text(alphabet=st.sampled_from("abc XYZ.,!?'<>_0é"), min_size=1, max_size=40).filter(
     lambda text: bool(text.strip())
 )
+KNOWN = ClipPeople(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
+LIMITS = st.builds(
+    MemorySettings,
+    segments_min=st.integers(1, 8),
+    segments_max=st.integers(1, 8),
+    label_words=st.integers(5, 9),
+    segment_clips=st.integers(23, 40),
+)
 
 
 @st.composite
@@ -95,8 +103,7 @@ def test_every_word_said_is_remembered(seen: Percept, shuffle: list[int]) -> Non
 @st.composite
 def windows(draw: st.DrawFn) -> EventWindow:
     """A window of up to twelve clips, some after a pause, with an open segment before it or not."""
-    old = draw(st.integers(0, 11))
-    count = draw(st.integers(1, 12))
+    old, count = draw(st.integers(0, 11)), draw(st.integers(1, 12))
     start, spans = 0.0, {}
     for clip in range(old + count):
         start += draw(st.sampled_from([0, 0, 0, 0, 60, 9000]))
@@ -154,15 +161,6 @@ def test_any_window_is_covered_by_a_patch_that_may_be_applied(window: EventWindo
             assert one.confidence == 1.0
 
 
-LIMITS = st.builds(
-    MemorySettings,
-    segments_min=st.integers(1, 8),
-    segments_max=st.integers(1, 8),
-    label_words=st.integers(5, 9),
-    segment_clips=st.integers(23, 40),
-)
-
-
 @given(windows(), LIMITS)
 def test_a_patch_keeps_to_any_limits_set(window: EventWindow, limits: MemorySettings) -> None:
     writer, ground = LocalEventWriter(limits), ground_of(window)
@@ -195,8 +193,7 @@ def test_a_short_utterance_stays_whole() -> None:
 
 
 def test_a_long_one_is_cut_between_sentences_and_its_time_is_shared_out() -> None:
-    text = " ".join([("word " * 29 + "end.")] * 3)
-    cut = split_utterance(said(0, text, seconds=30))
+    cut = split_utterance(said(0, " ".join([("word " * 29 + "end.")] * 3), seconds=30))
     assert [len(one.split()) for one, _ in cut] == [30, 30, 30]
     assert [one for _, one in cut] == [span(0, 10), span(10, 20), span(20, 30)]
 
@@ -235,15 +232,13 @@ def test_a_cut_inside_a_clip_gives_it_to_both_topics() -> None:
 
 
 def test_a_cut_near_a_clip_s_edge_is_at_the_edge() -> None:
-    of = [0] * 8 + [1] * 8 + [2] * 8
     for cut in (7, 8, 9, 10):
-        assert split_at_cuts(of, [0, 1, 2], [cut]) == [[0], [1, 2]]
+        assert split_at_cuts([0] * 8 + [1] * 8 + [2] * 8, [0, 1, 2], [cut]) == [[0], [1, 2]]
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.data())
 def test_runs_cover_every_clip_and_share_one(of: list[int], data: st.DataObject) -> None:
-    of = sorted(of)
-    clips = list(range(13))
+    of, clips = sorted(of), list(range(13))
     at = sorted(data.draw(st.sets(st.integers(1, max(1, len(of) - 1)), max_size=7)))
     runs = split_at_cuts(of, clips, [cut for cut in at if cut < len(of)])
     assert sorted({clip for run in runs for clip in run}) == clips
@@ -256,14 +251,10 @@ def test_runs_cover_every_clip_and_share_one(of: list[int], data: st.DataObject)
         assert one[0] < other[0]
 
 
-KNOWN = ClipPeople(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
-
-
 def said_of_line(
     text: str, speaker: str | None, source: MemorySource = MemorySource.SAID
 ) -> MemoryDraft:
-    span = TimeSpan.of(0, 1000)
-    kind = MemoryKind.EPISODIC
+    span, kind = TimeSpan.of(0, 1000), MemoryKind.EPISODIC
     return MemoryDraft(kind=kind, text=text, span=span, source=source, speaker=speaker)
 
 

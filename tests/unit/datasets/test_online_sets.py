@@ -27,6 +27,13 @@ from tests.support.datasets import (
 )
 
 DAY_MS = 86_400_000
+NOON = 12 * 3_600_000
+WRONG: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "streamingbench": ("Real_Time_Visual_Understanding.csv", [STREAMING_REAL]),
+    "egolifeqa": ("EgoLifeQA_A1_JAKE.json", [EGOLIFE, EGOLIFE]),
+    "egomemreason": ("annotations_public.jsonl", [EGOMEM, {**EGOMEM, "example_id": 8}]),
+}
+"""The file of a set, and its records, the last of which goes wrong."""
 
 
 def test_ovo_bench_asks_as_of_now(tmp_path: Path) -> None:
@@ -128,9 +135,6 @@ def test_egolife_counts_from_midnight_of_the_first_day(tmp_path: Path) -> None:
     assert video.captions == tmp_path / "captions.jsonl.gz"
 
 
-NOON = 12 * 3_600_000
-
-
 @pytest.mark.parametrize(
     ("output", "found"),
     [
@@ -196,14 +200,6 @@ def test_egomemreason_without_person_type_or_time_is_of_the_whole_week(tmp_path:
     assert (asked.video, asked.as_of_ms, asked.types) == ("A1_JAKE", None, ())
 
 
-WRONG: dict[str, tuple[str, list[dict[str, Any]]]] = {
-    "streamingbench": ("Real_Time_Visual_Understanding.csv", [STREAMING_REAL]),
-    "egolifeqa": ("EgoLifeQA_A1_JAKE.json", [EGOLIFE, EGOLIFE]),
-    "egomemreason": ("annotations_public.jsonl", [EGOMEM, {**EGOMEM, "example_id": 8}]),
-}
-"""The file of a set, and its records, the last of which goes wrong."""
-
-
 @pytest.mark.parametrize(
     ("name", "more", "output"),
     [
@@ -256,11 +252,8 @@ def test_nothing_is_written_if_none_can_submit(tmp_path: Path, name: str, output
 def test_arms_whose_names_differ_in_odd_characters_have_own_files(tmp_path: Path) -> None:
     arms = ("homer, local", "homer local", "other")
     written = write_submissions(tmp_path, answered("egomemreason", *arms))
-    assert [one.file.name for one in written] == [
-        "run-homer-local.json",
-        "run-homer-local-2.json",
-        "run-other.json",
-    ]
+    found = [one.file.name for one in written]
+    assert found == ["run-homer-local.json", "run-homer-local-2.json", "run-other.json"]
     for number, one in enumerate(written):
         assert json.loads(one.file.read_text())[0]["example_id"] == number
 
@@ -276,12 +269,8 @@ def test_mm_lifelong_is_three_videos_on_clocks_of_their_own(tmp_path: Path) -> N
         "videos/month.mp4": None,
     }
     found = read("mm-lifelong", lay(tmp_path, files))
-    assert [one.id for one in found.questions] == [
-        "month-train-0",
-        "month-val-0",
-        "day-test-5",
-        "week-test-5",
-    ]
+    output = [one.id for one in found.questions]
+    assert output == ["month-train-0", "month-val-0", "day-test-5", "week-test-5"]
     first = found.questions[0]
     assert first.types == ("month-train", "Event Recognition")
     # A clue that ends before it starts is left out.

@@ -41,6 +41,13 @@ TABLE = (
     "video,question,option_a,option_b,answer,type,as_of,spans\n"
     "talk.mp4,Who opens?,Ann,Bob,B,who,1:15.5,0:10-0:25; 1:00-1:05.5\n"
 )
+LETTERED = b"video,question,option_a,option_b,option_c\ntalk.mp4,Why?,"
+MIXED = b"video,question,option_a,a,option_b\ntalk.mp4,Why?,"
+MORE_CELLS = "line 2: .*more cells than columns: put words with a comma"
+JSON_FILES = sorted(
+    name for name, files in EXAMPLES.items() if all(".json" in path for path in files)
+)
+README = Path(__file__).parents[3] / "README.md"
 
 
 def _parquet(path: Path) -> None:
@@ -117,12 +124,6 @@ def test_no_question_is_told_in_a_line(tmp_path: Path, change: dict[str, Any], o
     assert str(tmp_path / "questions.json") in str(error.value)
 
 
-LETTERED = b"video,question,option_a,option_b,option_c\ntalk.mp4,Why?,"
-MIXED = b"video,question,option_a,a,option_b\ntalk.mp4,Why?,"
-ANSWERED = b"video,question,answer\ntalk.mp4,Why?,"
-MORE_CELLS = "line 2: .*more cells than columns: put words with a comma"
-
-
 @pytest.mark.parametrize(
     ("name", "data", "output"),
     [
@@ -136,7 +137,7 @@ MORE_CELLS = "line 2: .*more cells than columns: put words with a comma"
         ("questions.csv", b"video,question\na\n", "line 2: question"),
         ("questions.csv", LETTERED + b",x,y\n", "one for each letter, from A on without a gap"),
         ("questions.csv", MIXED + b"x,y,z\n", "one for each letter"),
-        ("questions.csv", ANSWERED + b"then?,Ann\n", MORE_CELLS),
+        ("questions.csv", b"video,question,answer\ntalk.mp4,Why?," + b"then?,Ann\n", MORE_CELLS),
         ("questions.parquet", b"PAR1 no", "no Parquet"),
     ],
 )
@@ -149,8 +150,7 @@ def test_a_broken_file_says_where(tmp_path: Path, name: str, data: bytes, output
 @pytest.mark.parametrize("columns", ["option_a,option_b,option_c", "options,option_a,option_b"])
 def test_empty_cells_at_the_end_are_nothing(tmp_path: Path, columns: str) -> None:
     row = "Yes|No,," if columns.startswith("options,") else "Yes,No,"
-    table = f"video,question,{columns}\ntalk.mp4,Why?,{row},,\n"
-    (tmp_path / "questions.csv").write_text(table)
+    (tmp_path / "questions.csv").write_text(f"video,question,{columns}\ntalk.mp4,Why?,{row},,\n")
     assert read("own", tmp_path).questions[0].options == ("Yes", "No")
 
 
@@ -193,11 +193,6 @@ def test_a_data_set_goes_by_its_name(tmp_path: Path) -> None:
 def test_a_moment_is_a_time_of_a_year_or_refused(value: Any) -> None:
     with contextlib.suppress(ValueError):
         assert 0 <= moment(value) <= 366 * 86_400_000
-
-
-JSON_FILES = sorted(
-    name for name, files in EXAMPLES.items() if all(".json" in path for path in files)
-)
 
 
 def test_every_data_set_has_an_example() -> None:
@@ -245,8 +240,7 @@ def test_a_file_of_something_else_is_reported(tmp_path: Path, name: str) -> None
 
 def _places(data: Any) -> Iterator[tuple[Any, Any]]:
     """Every member of a tree, as its parent and its key."""
-    members = data.items() if isinstance(data, dict) else enumerate(data)
-    for key, value in members:
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         yield data, key
         if isinstance(value, dict | list):
             yield from _places(value)
@@ -262,8 +256,6 @@ odd = st.one_of(
     st.lists(st.integers(), max_size=2),
     st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
 )
-
-
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)
 
 
@@ -317,10 +309,6 @@ def test_a_record_with_an_odd_field_is_read_or_told(
         assert ("\n" not in output, str(folder) in output) == (True, True)
 
 
-DOCS = Path(__file__).parents[3] / "docs" / "datasets.md"
-README = Path(__file__).parents[3] / "README.md"
-
-
 def homer(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["eval", "data", *arguments])
 
@@ -355,11 +343,7 @@ def test_types_are_called_as_they_are_counted(tmp_path: Path, one: DatasetSource
 
 @pytest.mark.parametrize(
     ("name", "answered", "as_of"),
-    [
-        ("egoschema", 1, 0),
-        ("ovo-bench", 7, 7),
-        ("egomemreason", 0, 1),
-    ],
+    [("egoschema", 1, 0), ("ovo-bench", 7, 7), ("egomemreason", 0, 1)],
 )
 def test_known_answers_and_times_are_counted(
     tmp_path: Path, name: str, answered: int, as_of: int
@@ -422,7 +406,7 @@ def test_the_command_lists_what_there_is() -> None:
 
 
 def test_the_documents_name_every_data_set_with_its_counts() -> None:
-    lines = DOCS.read_text().splitlines()
+    lines = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text().splitlines()
     for one in sources():
         (row,) = [line for line in lines if line.startswith(f"| `{one.name}` ")]
         cells = [cell.strip() for cell in row.strip("|").split("|")]

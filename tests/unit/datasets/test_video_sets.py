@@ -36,10 +36,8 @@ def test_video_mme_is_parted_by_length(tmp_path: Path) -> None:
     assert asked.options == ("One.", "Two.", "Three.", "Four.")
     assert asked.types == ("long", "Counting Problem")
     assert asked.as_of_ms is None
-    assert (video.file, video.url) == (
-        tmp_path / "data/tube601.mp4",
-        "https://www.youtube.com/watch?v=tube601",
-    )
+    assert video.file == tmp_path / "data/tube601.mp4"
+    assert video.url == "https://www.youtube.com/watch?v=tube601"
 
 
 def test_letters_stay_where_they_are_no_labels(tmp_path: Path) -> None:
@@ -139,12 +137,8 @@ def test_hippovlog_has_no_ids_so_lines_are_counted(tmp_path: Path) -> None:
 
 def test_options_of_hippovlog_go_by_letters(tmp_path: Path) -> None:
     mixed = {**HIPPO, "options": dict(reversed(HIPPO["options"].items()))}
-    assert read("hippovlog", lay(tmp_path, {"questions.jsonl": [mixed]})).questions[0].options == (
-        "Red",
-        "Blue",
-        "None",
-        "Both",
-    )
+    found = read("hippovlog", lay(tmp_path, {"questions.jsonl": [mixed]})).questions[0].options
+    assert found == ("Red", "Blue", "None", "Both")
     odd = {**HIPPO, "options": {"A": "Red", "C": "Blue"}}
     with pytest.raises(InputError, match=r"questions\.jsonl, line 1: options: .*A, C"):
         read("hippovlog", lay(tmp_path, {"questions.jsonl": [odd]}))
