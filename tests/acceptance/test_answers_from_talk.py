@@ -115,7 +115,6 @@ def _video(duration_ms: int) -> VideoRow:
     return VideoRow(
         id=V,
         title="talk",
-        path=None,
         duration_ms=duration_ms,
         width=0,
         height=0,
@@ -123,7 +122,6 @@ def _video(duration_ms: int) -> VideoRow:
         has_audio=True,
         profile="local",
         state="done",
-        error=None,
         models={},
     )
 
@@ -135,11 +133,9 @@ def _clip(number: int) -> ClipRow:
         start_ms=number * CLIP_MS,
         end_ms=(number + 1) * CLIP_MS,
         state="done",
-        error=None,
         attempts=0,
         gaps=[],
         text="",
-        embedding=None,
     )
 
 
@@ -153,7 +149,6 @@ def _line(number: int, text: str, vector: list[float]) -> MemoryRow:
         end_ms=number * LINE_MS + LINE_MS - 500,
         source="said",
         speaker="<voice_0>",
-        superseded_at=None,
         embedding=vector,
     )
 

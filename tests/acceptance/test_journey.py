@@ -56,9 +56,8 @@ def homer(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def started(home: Home, *arguments: str) -> subprocess.Popen[str]:
-    command = [*HOMER, *arguments]
     return subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment(home)
+        [*HOMER, *arguments], stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment(home)
     )
 
 

@@ -22,11 +22,10 @@ from store.database import Store
 from store.home import Home
 from tests.support.full_suite import in_full
 
-HEAVY = ("jackson", "pbs")
 LIGHT = [
     replace(scene, end_ms=min(scene.end_ms, scene.start_ms + 1_600))
     for scene in PEOPLE
-    if not scene.file.startswith(HEAVY)
+    if not scene.file.startswith(("jackson", "pbs"))
 ][:14]
 """Known people, most of them twice, in little time."""
 
@@ -70,8 +69,7 @@ def test_a_voice_finds_its_face_though_nobody_ever_speaks_alone(
     report = judge_joins("in company", met, scenes)
     assert (report.right, report.wrong) == (("presenter",), 0)
     # By the face and not by chance: the same joins are wrong of anybody else's voice.
-    others = [replace(one, heard="jeff") for one in scenes]
-    assert judge_joins("in company", met, others).wrong == 1
+    assert judge_joins("in company", met, [replace(one, heard="jeff") for one in scenes]).wrong == 1
 
 
 @pytest.mark.full

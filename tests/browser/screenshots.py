@@ -25,12 +25,11 @@ from ui.navigation import PAGE_NAMES
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-Scheme = Literal["light", "dark"]
 WIDTHS = {1400: 900, 390: 844}
 """Widths in CSS pixels, with the height of the window at each."""
 MAX_HEIGHT = 4000
 """CSS pixels; a longer page is cut."""
-SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 OF_ONE = ("video", "people", "trajectory")
 """Pages of one video or question, which are taken for several."""
 MAX_OF_KIND = 3
@@ -96,8 +95,7 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             # Take every page in each look: a colour scheme and a width.
-            looks = product(options.scheme, options.width)
-            for scheme, width in looks:
+            for scheme, width in product(options.scheme, options.width):
                 with browser.new_context(color_scheme=scheme) as context:
                     context.set_default_timeout(TIMEOUT_MS)
                     page = context.new_page()

@@ -134,8 +134,7 @@ def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(
             unseen.append(found["at"]["name"])
         if not found["left"]:
             break
-    assert found["left"] == []
-    assert unseen == []
+    assert (found["left"], unseen) == ([], [])
 
 
 def test_keys_do_not_step_while_one_types(page: Page, address: str, ways: dict[str, str]) -> None:

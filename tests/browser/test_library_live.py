@@ -43,16 +43,6 @@ def servers(place: Home) -> object:
     PrefectServer(place).stop()
 
 
-def add(page: Page, address: str, place: Home, name: str) -> None:
-    opened(page, f"{address}/library", "Library")
-    page.get_by_text("Add a video").click()
-    field = page.get_by_role("textbox", name="File or folder on this machine")
-    field.fill(str(place.root.parent / name))
-    field.press("Tab")
-    settled(page)
-    page.get_by_role("button", name="Watch", exact=True).click()
-
-
 def running(place: Home) -> Job:
     (found,) = [one for one in Jobs(place).every() if one.running]
     return found
@@ -66,7 +56,13 @@ def entry(place: Home, title: str) -> tuple[str, int, int]:
 
 
 def test_a_flow_watches_with_progress(page: Page, address: str, place: Home, keep: Keep) -> None:
-    add(page, address, place, "long film.mp4")
+    opened(page, f"{address}/library", "Library")
+    page.get_by_text("Add a video").click()
+    field = page.get_by_role("textbox", name="File or folder on this machine")
+    field.fill(str(place.root.parent / "long film.mp4"))
+    field.press("Tab")
+    settled(page)
+    page.get_by_role("button", name="Watch", exact=True).click()
     seen(page, "long film.mp4 being watched")
     # Two clips are needed to tell how long the others will take.
     page.get_by_text("of 6 clips, about").filter(visible=True).first.wait_for()
@@ -100,8 +96,7 @@ def test_it_goes_on_to_the_end_by_one_press(page: Page, place: Home, keep: Keep)
 
 
 def states(place: Home) -> list[str]:
-    api = f"{PrefectServer(place).address()}/api"
-    with report_to_prefect(place, api):
+    with report_to_prefect(place, f"{PrefectServer(place).address()}/api"):
         from prefect.client.orchestration import get_client
 
         with get_client(sync_client=True) as client:

@@ -64,9 +64,7 @@ def test_it_is_started_once_and_found_by_others(daemon: Daemon, place: Home) -> 
     with urllib.request.urlopen(f"{address}/health") as reply:  # noqa: S310
         assert reply.read() == b"hello"
     other = Daemon(place, "little", "/health")
-    assert other.address() == address
-    assert other.launch(command, {}) == address
-    assert pid_of(other) == first
+    assert (other.address(), other.launch(command, {}), pid_of(other)) == (address, address, first)
 
 
 def test_many_who_start_it_at_once_get_one(place: Home, daemon: Daemon) -> None:

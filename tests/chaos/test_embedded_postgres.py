@@ -74,8 +74,7 @@ def test_it_starts_once_is_found_running_and_stops(server: EmbeddedPostgres) -> 
     url = server.start()
     write_row(url)
     first = pid_of(server)
-    assert EmbeddedPostgres(server.home).start() == url
-    assert pid_of(server) == first
+    assert (EmbeddedPostgres(server.home).start(), pid_of(server)) == (url, first)
     assert server.stop()
     assert not server.running()
     assert not server.stop()
@@ -263,12 +262,8 @@ def test_processes_that_start_at_once_share_one_migrated_server(home: Home) -> N
     output = [process.communicate(timeout=120) for process in begun]
     assert [process.returncode for process in begun] == [0] * count, output
     assert {out for out, _ in output} == {f"{HEAD}\n"}
-    assert len(servers(home)) == 1
-
-
-def servers(home: Home) -> list[psutil.Process]:
     commands = [(p, p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
-    return [process for process, words in commands if str(home.postgres) in words]
+    assert len([process for process, words in commands if str(home.postgres) in words]) == 1
 
 
 def test_the_server_outlives_the_process_that_started_it_and_its_interrupt(home: Home) -> None:

@@ -52,19 +52,13 @@ Whole = tuple[Any, Counter[str], int]
 
 
 @pytest.fixture(scope="module")
-def whole(
-    tmp_path_factory: pytest.TempPathFactory, make_database: Any, home_of_module: Home
-) -> Whole:
+def whole(tmp_path_factory: pytest.TempPathFactory, make_database: Any) -> Whole:
     """What comes of a run that nobody disturbs, and the number of requests it makes."""
     folder = tmp_path_factory.mktemp("whole")
-    with open_store(home_of_module, make_database()) as store, OpenAIServer(answers) as server:
+    home = Home(tmp_path_factory.mktemp("home")).make()
+    with open_store(home, make_database()) as store, OpenAIServer(answers) as server:
         evaluate(store, houses(folder), LlmToolbox(server), workers=1)
         return output(store), asked(store), len(server.requests)
-
-
-@pytest.fixture(scope="module")
-def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home(tmp_path_factory.mktemp("home")).make()
 
 
 PLACES = [(point, 1) for point in POINTS]
@@ -79,6 +73,5 @@ def test_a_killed_evaluation_ends_as_if_nothing_had_happened(
         code = killed_evaluating(store.url, store.home.root, server.base_url, tmp_path, point, at)
         assert code == -9, f"the point was not reached: {code}"
         evaluate(store, houses(tmp_path), LlmToolbox(server), workers=1)
-        assert asked(store) == questions
-        assert output(store) == report
+        assert (asked(store), output(store)) == (questions, report)
         assert len(server.requests) == requests

@@ -76,20 +76,17 @@ class Workshop:
     def library(self, name: str) -> Store:
         self._server.start()
         if name not in self._ready:
-            self._prepare(name)
+            url = self._server.ensure_database(_database(name))
+            migrate(url)
+            with open_store(Home(self._folder / name).make(), url) as store:
+                with store.begin() as session:
+                    set_library_id(session, uuid4().hex)
+                SCENARIOS[name].prepare(store)
+            self._ready.add(name)
         copy = f"c{uuid4().hex}"
         self._admin(f"CREATE DATABASE {copy} TEMPLATE {_database(name)}")
         shutil.copytree(self._folder / name, self._folder / copy)
         return open_store(Home(self._folder / copy), self._server.url(copy))
-
-    def _prepare(self, name: str) -> None:
-        url = self._server.ensure_database(_database(name))
-        migrate(url)
-        with open_store(Home(self._folder / name).make(), url) as store:
-            with store.begin() as session:
-                set_library_id(session, uuid4().hex)
-            SCENARIOS[name].prepare(store)
-        self._ready.add(name)
 
     def _admin(self, command: str) -> None:
         url = self._server.url("postgres").replace("+psycopg", "")

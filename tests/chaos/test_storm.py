@@ -18,7 +18,7 @@ from store.migrations import migrate
 from store.queries.backup import set_library_id
 from tests.support.chaos import writing
 from tests.support.openai_server import OpenAIServer
-from tests.support.storm import Storm, Told
+from tests.support.storm import Storm
 
 SEEDS = int(os.environ.get("STORM_SEEDS", "1"))
 SECONDS = float(os.environ.get("STORM_SECONDS", "30"))
@@ -38,14 +38,10 @@ def test_nothing_is_wrong_after_anything_in_any_order(
         set_library_id(session, uuid4().hex)
     with OpenAIServer(writing) as model:
         output = Storm(server, url, home.root, model.base_url, seed).rage(SECONDS)
-    print(_line(seed, output))
-    assert not output.faults, "\n\n".join(output.faults)
-    assert output.kills > 0
-    assert output.done.total() > 0
-
-
-def _line(seed: int, output: Told) -> str:
     done = ", ".join(f"{name} {count}" for name, count in output.done.most_common())
     refused = ", ".join(f"{name} {count}" for name, count in output.refused.most_common())
     kills = f"{output.kills} kills, {output.restarts} of Postgres"
-    return f"seed {seed}: {done}; refused: {refused}; {kills}; {len(output.faults)} faults"
+    print(f"seed {seed}: {done}; refused: {refused}; {kills}; {len(output.faults)} faults")
+    assert not output.faults, "\n\n".join(output.faults)
+    assert output.kills > 0
+    assert output.done.total() > 0

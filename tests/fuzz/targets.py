@@ -25,8 +25,6 @@ LIMIT_S = 5.0
 Seeds = dict[str, bytes]
 """Whole files by name; the name's ending goes to the parser."""
 
-Spoil = Callable[[Random, bytes, Sequence[bytes]], bytes]
-
 
 @dataclass(frozen=True)
 class Target:
@@ -36,7 +34,7 @@ class Target:
     share: float
     seeds: Callable[[Path], Seeds]
     read: Callable[[Path], None]
-    spoil: Spoil = mutated
+    spoil: Callable[[Random, bytes, Sequence[bytes]], bytes] = mutated
     made: dict[str, bytes] = field(default_factory=dict)
 
     def begin(self) -> None:
@@ -99,8 +97,7 @@ def read_media(path: Path) -> None:
     info = probed.info
     next_step()
     read_source_texts(path, probed)
-    clips = clips_of(info.duration_ms, settings)
-    for first in sorted({0, len(clips) - 1}):
+    for first in sorted({0, len(clips_of(info.duration_ms, settings)) - 1}):
         next_step()
         reader = read_clips(path, info, settings, first)
         next(reader, None)

@@ -53,7 +53,10 @@ def tell(what: dict[str, Any]) -> None:
 
 def measured(read: Callable[[Path], None], path: Path) -> dict[str, Any]:
     """What became of one case, and what it took."""
-    before, began = _fresh_peak(), time.process_time()
+    # Begins to measure the most memory anew; kilobytes that are held now.
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    before, began = _field("VmRSS"), time.process_time()
     signal.setitimer(signal.ITIMER_PROF, targets.LIMIT_S)
     try:
         outcome, output = _outcome(read, path)
@@ -77,13 +80,6 @@ def _outcome(read: Callable[[Path], None], path: Path) -> tuple[str, str]:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return "crash", f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
     return "read", ""
-
-
-def _fresh_peak() -> int:
-    """Begins to measure the most memory anew; kilobytes that are held now."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _field("VmRSS")
 
 
 def _field(name: str) -> int:

@@ -239,8 +239,7 @@ def test_a_private_host_is_refused_where_not_allowed(home: Home, recording: byte
 def test_what_is_no_video_is_refused(home: Home, answer: bytes | int, kind: str, why: str) -> None:
     with site(lambda _path: answer, headers=lambda _path: {"Content-Type": kind}) as s:
         assert why in reason(home, f"{s.url}/x")
-    assert [path for path in home.uploads.rglob("*") if path.is_file()] == []
-    assert kept(home) == []
+    assert ([path for path in home.uploads.rglob("*") if path.is_file()], kept(home)) == ([], [])
 
 
 @pytest.mark.parametrize("endless", [True, False])
@@ -276,8 +275,7 @@ def test_the_video_of_a_page_is_fetched_by_yt_dlp(home: Home, recording: bytes) 
     pytest.importorskip("yt_dlp")
     with page_site(recording) as s:
         (file,) = fetch_address(home, f"{s.url}/watch").files
-    assert file.read_bytes() == recording
-    assert file.parent.parent == home.uploads
+    assert (file.read_bytes(), file.parent.parent) == (recording, home.uploads)
 
 
 def test_pages_need_an_extra(home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,11 +319,9 @@ def test_the_command_watches_the_others_and_says_which_address_failed(
         done = CliRunner().invoke(app, ["ingest", "--direct", "--json", *urls])
         alone = CliRunner().invoke(app, ["ingest", urls[1]])
     good, gone = json.loads(done.stdout)
-    assert (good["title"], good["clips"]) == ("good", 1)
-    assert gone["path"] == urls[1]
+    assert (good["title"], good["clips"], gone["path"]) == ("good", 1, urls[1])
     assert "404" in gone["error"]
-    assert done.exit_code == 2
-    assert alone.exit_code == 2
+    assert (done.exit_code, alone.exit_code) == (2, 2)
     assert "404" in alone.stderr
 
 
@@ -417,8 +413,7 @@ def test_a_full_disk_is_not_left_full(home: Home, monkeypatch: pytest.MonkeyPatc
 def test_a_file_is_whole_only_with_all_bytes_said_first(home: Home, recording: bytes) -> None:
     size = len(recording)
     # The first answer breaks off; the second says no size, and less than is missing comes.
-    ranges = [f"0-99/{size}", "100-199/*", f"200-{size - 1}/*"]
-    with serving(parts_of(recording, ranges)) as port:
+    with serving(parts_of(recording, [f"0-99/{size}", "100-199/*", f"200-{size - 1}/*"])) as port:
         (file,) = fetch_address(home, f"http://{HERE}:{port}/a.mp4").files
     assert file.read_bytes() == recording
 

@@ -155,8 +155,7 @@ def test_a_clip_is_judged_after_a_kill_between_its_commit_and_its_judgement(
         patch.setattr("flows.alert_judging.add_hits", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             judged(workspace)
-    assert judged(workspace) == 1
-    assert len(hits(workspace)) == 1
+    assert (judged(workspace), len(hits(workspace))) == (1, 1)
 
 
 def _interrupted(*_: object) -> bool:
@@ -422,8 +421,7 @@ def test_a_command_gets_the_event_as_json_and_none_of_homers_environment(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:secret@host/db")
-    out = tmp_path / "got; touch pwned"
-    script = tmp_path / "got.py"
+    out, script = tmp_path / "got; touch pwned", tmp_path / "got.py"
     script.write_text(
         "import json, os, sys\n"
         "told = json.load(sys.stdin)\n"
@@ -435,8 +433,7 @@ def test_a_command_gets_the_event_as_json_and_none_of_homers_environment(
     judged(workspace)
     assert sent(workspace, alert) == 1
     told = json.loads(out.read_text())
-    assert told["alert"] == "ladder"
-    assert told["id"] == hits(workspace)[0].id
+    assert (told["alert"], told["id"]) == ("ladder", hits(workspace)[0].id)
     assert "HOMER_DATABASE_URL" not in told["environment"]
     assert not (tmp_path / "pwned").exists()
 
@@ -519,5 +516,4 @@ def test_a_hit_whose_line_was_deleted_is_gone(workspace: Workspace) -> None:
     judged(workspace)
     with workspace.store.begin() as session:
         session.execute(text("DELETE FROM memories"))
-    assert sent(workspace, alert) == 0
-    assert hits(workspace) == []
+    assert (sent(workspace, alert), hits(workspace)) == (0, [])

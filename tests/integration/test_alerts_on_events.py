@@ -82,8 +82,7 @@ def test_a_segment_that_answers_is_an_event_once_it_is_written(workspace: Worksp
     assert found(workspace) == [], "no line answers"
     patch(store, Told((CARRIED, REST)))
     (one,) = found(workspace)
-    assert one.span == TimeSpan.of(0, 90_000)
-    assert one.ref == f"s{one.segment}"
+    assert (one.span, one.ref) == (TimeSpan.of(0, 90_000), f"s{one.segment}")
     assert one.text.startswith("Work at the house: The weather is discussed. A man carries")
     assert hits(workspace, video=VIDEO, as_of=299_000) == [], "it was not known yet"
     assert len(hits(workspace, video=VIDEO, as_of=300_000)) == 1
@@ -190,8 +189,7 @@ class WithoutThings:
 
 def test_a_thing_in_view_that_has_no_line_is_an_event(workspace: Workspace) -> None:
     text_alert(workspace, "dog", question="a dog")
-    box = Box(x0=0, y0=0, x1=9, y1=9)
-    things = (SeenObject(time_ms=7_000, label="dog", score=0.9, box=box),)
+    things = (SeenObject(time_ms=7_000, label="dog", score=0.9, box=Box(x0=0, y0=0, x1=9, y1=9)),)
     seen = percept(0, keyframes=(keyframe(7),), objects=things)
     writers = Writers(WithoutThings(), local_writers().event)
     done = remember(workspace.store, VIDEO, Perceived(seen), writers, Tools(), SETTINGS)

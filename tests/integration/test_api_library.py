@@ -32,8 +32,7 @@ def library(
     tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
 ) -> Iterator[Store]:
     """A party with keyframes, and a garden of which only the clips are known."""
-    home = Home(tmp_path_factory.mktemp("api") / "home").make()
-    with open_store(home, make_database()) as store:
+    with open_store(Home(tmp_path_factory.mktemp("api") / "home").make(), make_database()) as store:
         remember_party(store)
         recording(store, PARTY, [4.0, 65.0])
         with store.begin() as session:

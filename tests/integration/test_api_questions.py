@@ -78,8 +78,7 @@ def test_an_answer_has_its_moments_images_and_a_line_in_the_audit_log(store: Sto
         assert [one["id"] for one in client.get("/questions").json()["items"]] == [output["id"]]
         assert client.get("/questions", params={"query": "piano"}).json()["total"] == 0
         steps = client.get(f"/questions/{output['id']}/events", params={"limit": 2}).json()
-        assert steps["items"][0]["kind"] == "question"
-        assert steps["next"] == 2
+        assert (steps["items"][0]["kind"], steps["next"]) == ("question", 2)
     with store.begin() as session:
         assert [(one.who, one.deed.value, one.subject) for one in audit_entries(session)] == [
             ("api (127.0.0.1)", "asked", output["id"])
@@ -139,8 +138,7 @@ def test_without_videos_a_question_is_about_all_of_them(store: Store) -> None:
     with client_of(WordState(store, "local")) as client:
         said = client.post("/questions", json={**GATE, "video": []}).json()
         (row,) = client.get("/questions").json()["items"]
-    assert said["citations"][0]["video"] == PARTY
-    assert len(row["videos"]) == 2
+    assert (said["citations"][0]["video"], len(row["videos"])) == (PARTY, 2)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +180,7 @@ def two_videos(tmp_path_factory: pytest.TempPathFactory, make_database: Any) -> 
 
 def test_a_model_that_fails_is_a_problem_with_or_without_events(store: Store) -> None:
     watch_garden(store)
-    broken = ModelError("the connection was refused")
-    with client_of(by_script(store, act=[broken])) as client:
+    with client_of(by_script(store, act=[ModelError("the connection was refused")])) as client:
         output = problem(client.post("/questions", json=GARDEN), 502, "model")
         assert "refused" in output["detail"]
         last = events_in(client.post("/questions", json=GARDEN, headers=EVENTS).text)[-1]

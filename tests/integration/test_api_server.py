@@ -40,8 +40,7 @@ def test_a_port_that_is_taken_or_no_folder_is_reported(home: Home, tmp_path: Pat
 
 
 def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) -> None:
-    workspace = WordState(store, "local")
-    with client_of(workspace, AccessRules(parse_keys(KEY))) as client:
+    with client_of(WordState(store, "local"), AccessRules(parse_keys(KEY))) as client:
         schema = client.get("/openapi.json").json()
         page = client.get("/docs")
     operations = [output for ways in schema["paths"].values() for output in ways.values()]

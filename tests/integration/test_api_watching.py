@@ -53,13 +53,6 @@ def ended(client: TestClient, where: str) -> dict[str, object]:
     raise AssertionError("the job did not end")
 
 
-def on_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """What ``homer audit`` tells: who, which deed, of what."""
-    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    output = json.loads(CliRunner().invoke(app, ["audit", "--json"]).stdout)
-    return [(one["who"], one["deed"], one["subject"]) for one in output]
-
-
 @pytest.mark.parametrize("server", ["", "http://prefect:4200/api"])
 def test_a_file_is_given_to_the_command_that_watches(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch, server: str
@@ -151,7 +144,12 @@ def test_who_added_it_is_known(store: Store, folder: Path, monkeypatch: pytest.M
         monkeypatch.setattr(Jobs, "command", (str(folder / "no program"),))
         problem(client.post("/videos", json={"path": "talk.mp4"}), 500, "fault")
     job = where.removeprefix("/jobs/")
-    assert on_record(store, monkeypatch) == [("api (ann)", "added", job)]
+    # Who, which deed, of what.
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    output = json.loads(CliRunner().invoke(app, ["audit", "--json"]).stdout)
+    assert [(one["who"], one["deed"], one["subject"]) for one in output] == [
+        ("api (ann)", "added", job)
+    ]
 
 
 def test_nothing_is_begun_that_cannot_be_put_on_record(

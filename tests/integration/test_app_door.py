@@ -226,20 +226,14 @@ def test_it_does_not_begin_open_to_everybody(tmp_path: Path, patch: pytest.Monke
     assert list(home.run.iterdir()) == []
 
 
-@pytest.fixture
-def word(tmp_path: Path) -> Callable[..., tuple[int, str]]:
-    """Runs ``homer password``."""
+def test_the_command_keeps_a_password(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
 
-    def run(*arguments: str, stdin: str = "") -> tuple[int, str]:
-        env = {"HOMER_HOME": str(tmp_path / "home")}
+    def word(*arguments: str, stdin: str = "") -> tuple[int, str]:
+        env = {"HOMER_HOME": str(home.root)}
         done = CliRunner().invoke(command, ["password", *arguments], input=stdin, env=env)
         return done.exit_code, done.output
 
-    return run
-
-
-def test_the_command_keeps_a_password(tmp_path: Path, word: Callable[..., tuple[int, str]]) -> None:
-    home = Home(tmp_path / "home")
     code, reported = word(stdin=f"{WORD}\n{WORD}\n")
     assert code == 0
     assert WORD not in reported
@@ -325,8 +319,7 @@ def signed_in(
     address: str, provider: Provider, email: str, claim: dict[str, bool] = VERIFIED
 ) -> httpx.Client:
     provider.user = {"sub": email, "email": email, **claim}
-    reads = {"Accept": "text/html"}
-    client = httpx.Client(base_url=address, follow_redirects=True, headers=reads)
+    client = httpx.Client(base_url=address, follow_redirects=True, headers={"Accept": "text/html"})
     page = client.get("/library")
     assert 'href="/sign-in/default">Sign in with your account' in page.text
     assert "Password" not in page.text

@@ -33,11 +33,9 @@ def test_every_question_gets_a_line_and_none_is_asked_again(party: Store, tmp_pa
     questions = read_questions(written(tmp_path / "q.jsonl", *LINES, ""))
     out = tmp_path / "sub" / "answers.jsonl"
     results = list(write_batch(out, run_batch(party, WordToolbox(), questions, workers=2)))
-    assert [r.finished for r in results] == [1, 2, 3]
-    assert {r.total for r in results} == {3}
+    assert ([r.finished for r in results], {r.total for r in results}) == ([1, 2, 3], {3})
     lines = {line["id"]: line for line in map(json.loads, out.read_text().splitlines())}
-    assert set(lines) == {"a", 7, "c"}
-    assert lines[7]["option"] == "B"
+    assert (set(lines), lines[7]["option"]) == ({"a", 7, "c"}, "B")
     assert "option" not in lines["a"]
     assert all(e["end_s"] <= 90.0 for e in lines["c"]["retrieved"])
     assert answered_ids(out) == {"a", 7, "c"}
@@ -50,8 +48,7 @@ def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) 
     alone = ask(party, WordToolbox(), Question(text="What does Bob play?", videos=(PARTY,)))
     line = lines["a"]
     assert line is not None
-    assert line["answer"] == alone.answer.text
-    assert line["rounds"] == alone.rounds
+    assert (line["answer"], line["rounds"]) == (alone.answer.text, alone.rounds)
 
 
 class Unlucky(Runner):

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
-from benchmarks.grown import World, days, grow, world
-from benchmarks.search import (
-    Bench,
-    filters,
-    parts,
-    recalled,
-)
+from benchmarks.grown import days, grow, world
+from benchmarks.search import Bench, filters, parts, recalled
 from benchmarks.search_process import Known, Tools
 from store.database import Store
 from tests.support.memory import WordVectors
 
 
-@pytest.fixture(scope="module")
-def made() -> World:
-    return world(WordVectors())
-
-
-@pytest.fixture
-def bench(store: Store, made: World) -> Bench:
-    return Bench(store, Tools(Known.by(WordVectors())), made, grow(store, made, days(400)), 1.0)
-
-
-def test_nothing_near_is_missed_under_any_filter(bench: Bench) -> None:
+def test_nothing_near_is_missed_under_any_filter(store: Store) -> None:
+    made = world(WordVectors())
+    bench = Bench(store, Tools(Known.by(WordVectors())), made, grow(store, made, days(400)), 1.0)
     questions = parts(bench)[0].questions[:3]
     found = [line for one in filters(bench) for line in recalled(bench, one, questions)]
     assert len(found) == 10

@@ -112,15 +112,13 @@ def test_events_come_by_time_with_what_joins_those_that_are_shown(long: Store) -
     assert edges == [*pairwise(numbers)]
     # By itself an event has what lies beyond the page too.
     alone = linked_events(long, VIDEO, numbers[0])
-    assert alone[numbers[0]] == found.items[0]
-    assert len(alone) == 3
+    assert (alone[numbers[0]], len(alone)) == (found.items[0], 3)
 
 
 def test_an_event_of_another_video_or_of_none_does_not_open(long: Store) -> None:
     remember_party(long)
     other = events(long, PARTY).items[0].number
-    assert linked_events(long, VIDEO, other) == {}
-    assert linked_events(long, VIDEO, 999_999) == {}
+    assert (linked_events(long, VIDEO, other), linked_events(long, VIDEO, 999_999)) == ({}, {})
     assert other in linked_events(long, PARTY, other)
 
 
@@ -133,8 +131,7 @@ def test_what_was_merged_or_ended_is_no_event_any_more(store: Store) -> None:
         session.execute(update(EdgeRow).values(to_clip=3))
     left = events(store, PARTY)
     assert [(one.ref, one.edges) for one in left.items] == [(first.ref, ()), (music.ref, ())]
-    assert left.total == 2
-    assert linked_events(store, PARTY, rain.number) == {}
+    assert (left.total, linked_events(store, PARTY, rain.number)) == (2, {})
 
 
 def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:

@@ -90,9 +90,7 @@ def test_a_step_is_taken_again_from_what_is_stored_after_a_model_failed(
         return change
 
     monkeypatch.setattr(kind, "step", failing)
-    assert built(party, pairs).clips == 5
-    assert fails == []
-    assert rows(party) == whole
+    assert (built(party, pairs).clips, fails, rows(party)) == (5, [], whole)
 
 
 def test_nothing_is_built_upon_clip_that_waits_for_its_model(party: Store, pairs: Strategy) -> None:
@@ -265,5 +263,4 @@ def test_with_another_encoder_all_is_built_anew(party: Store) -> None:
         events = events_of(session, asked.trajectory_id)
     refused = [event.refused for event in events if isinstance(event, EvidenceRetrieved)]
     assert all("has vectors of another" in why and "homer build" in why for why in refused)
-    assert built(party, strategy).clips == 5
-    assert rows(party) == before
+    assert (built(party, strategy).clips, rows(party)) == (5, before)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from domain.built import (
@@ -19,8 +17,8 @@ from domain.time import TimeSpan
 from store.database import Store
 from store.queries.build_changes import apply_change
 from store.queries.builds import StepMade, cut_builds, read_built
-from store.queries.records import video_records
 from tests.support.asking import CLIPS, PARTY, remember_party
+from tests.support.asking import built_rows as rows
 
 BUILDER = "two-levels"
 SPAN = TimeSpan.of(0, 60_000)
@@ -53,12 +51,6 @@ def seen(store: Store, clip: int) -> list[str]:
     held = [(n.text, n.from_clip, n.to_clip) for n in memory.nodes]
     held += [(r.predicate, r.from_clip, r.to_clip) for r in memory.relations]
     return sorted(t for t, begins, ends in held if begins <= clip and (ends is None or ends > clip))
-
-
-def rows(store: Store) -> list[dict[str, Any]]:
-    kinds = ("build", "node_revision", "entity", "relation")
-    with store.begin() as session:
-        return [record for record in video_records(session, PARTY) if record["row"] in kinds]
 
 
 def test_a_closed_node_is_seen_until_its_clip_and_may_come_back(party: Store) -> None:

@@ -61,8 +61,7 @@ def test_what_was_built_from_a_clip_on_goes_with_it(store: Store) -> None:
     ]
     assert [(r["from_clip"], r["to_clip"]) for r in left["relation"]] == [(1, None)]
     assert [e["from_clip"] for e in left["entity"]] == [0, 1]
-    assert [b["through_clip"] for b in left["build"]] == [1]
-    assert len(left["frame"]) == 1
+    assert ([b["through_clip"] for b in left["build"]], len(left["frame"])) == ([1], 1)
     assert built(store, B) == other
 
 
@@ -165,8 +164,7 @@ def test_an_entity_is_cited_with_its_name_and_type_where_it_is_first_named(libra
     first, second = cited(library, view(A, 2), person, group)
     assert first.text.endswith("(person): wears: a red coat")
     assert second.text.endswith("(group): wears: a red coat")
-    assert (first.clip, second.clip) == (0, 1)
-    assert second.span.start_ms == 30_000
+    assert (first.clip, second.clip, second.span.start_ms) == (0, 1, 30_000)
 
 
 def test_what_is_of_another_video_or_later_is_not_read(library: Store) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +130,13 @@ def test_captions_of_several_videos_are_not_stored_beside_one(tmp_path: Path) ->
         read_scaled_captions(stored(tmp_path, [*one, {**SAME[0], "video": "walk"}]))
 
 
-@pytest.fixture
-def homer(
-    party: Store, home: Home, database: str, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Result]:
+def test_the_commands_import_and_compare(
+    party: Store, home: Home, database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def homer(*arguments: str) -> Result:
+        return CliRunner().invoke(app, list(arguments))
+
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    return lambda *arguments: CliRunner().invoke(app, list(arguments))
-
-
-def test_the_commands_import_and_compare(homer: Callable[..., Result], tmp_path: Path) -> None:
     path = str(stored(tmp_path, SAME))
     done = homer("import", PARTY, "--captions", path, "--scale")
     assert done.exit_code == 0, done.output

@@ -43,14 +43,12 @@ def ran(homer: Homer, *options: str, houses: int = 2) -> dict[str, Any]:
 def test_a_run_is_made_shown_listed_and_written(homer: Homer, tmp_path: Path) -> None:
     found = ran(homer, "--protocol", "none")
     assert (found["run"]["name"], found["run"]["state"]) == ("houses-local-none", "done")
-    assert found["scores"][0]["right"]["value"] == 1.0
-    assert found["scores"][0]["unjudged"] == 2
+    assert (found["scores"][0]["right"]["value"], found["scores"][0]["unjudged"]) == (1.0, 2)
 
     shown = homer("report", "houses-local-none")
     assert shown.exit_code == 0
-    assert "2 answers are unjudged: no strong language model" in shown.stdout
-    assert "100.0 (100-100)" in shown.stdout
-    assert "where" in shown.stdout
+    for part in ("2 answers are unjudged: no strong language model", "100.0 (100-100)", "where"):
+        assert part in shown.stdout
 
     (line,) = json.loads(homer("runs", "--json").stdout)
     assert (line["judged"], line["planned"], line["state"]) == (6, 6, "done")

@@ -89,8 +89,7 @@ def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
     assert refused.exit_code == 2
     assert f"homer people undo {VIDEO} 3" in refused.stderr
     assert homer("undo", talk).stdout == f"{parted.stdout.strip()}  (undone)\n"
-    history = homer("history", talk)
-    assert [line.endswith("(undone)") for line in history.stdout.splitlines()] == [
+    assert [line.endswith("(undone)") for line in homer("history", talk).stdout.splitlines()] == [
         *(False, False),
         True,
     ]
@@ -99,24 +98,6 @@ def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
         True,
     ]
     assert [one["label"] for one in data(homer(talk, "--json"))] == ["Ruth"]
-
-
-@pytest.fixture
-def nobody(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Somebody is seen (0), somebody is heard (1), and neither has a name."""
-    monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    known_video(store, 2)
-    writers = Writers(local_writers().clip, Told())
-    seen = percept(0, faces=(face(0, 1, (0, 9)),))
-    heard = percept(
-        1,
-        voices=(voice(0, 2, (30, 36)),),
-        utterances=(said(30, "The ships carry coffee to Lisbon.", 0, seconds=6),),
-    )
-    for one in (seen, heard):
-        remember(store, VIDEO, Perceived(one), writers, Tools(), SETTINGS)
-    assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
-    return VIDEO[:6]
 
 
 def all_that_is_told(store: Store, video: str) -> str:
@@ -137,8 +118,21 @@ def all_that_is_told(store: Store, video: str) -> str:
 
 
 @pytest.mark.parametrize("number", ["0", "1"])
-def test_who_was_merged_goes_by_one_name_everywhere(number: str, nobody: str, store: Store) -> None:
+def test_who_was_merged_goes_by_one_name_everywhere(
+    number: str, store: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Seen and heard are one: the voice's own number and tag are nobody's any more."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    known_video(store, 2)
+    writers = Writers(local_writers().clip, Told())
+    # Somebody is seen (0), somebody is heard (1), and neither has a name.
+    seen = percept(0, faces=(face(0, 1, (0, 9)),))
+    words = (said(30, "The ships carry coffee to Lisbon.", 0, seconds=6),)
+    heard = percept(1, voices=(voice(0, 2, (30, 36)),), utterances=words)
+    for one in (seen, heard):
+        remember(store, VIDEO, Perceived(one), writers, Tools(), SETTINGS)
+    assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
+    nobody = VIDEO[:6]
     before = all_that_is_told(store, nobody)
     assert "<voice_0>: The ships" in before
     homer("merge", nobody, {"0": "1", "1": "0"}[number], number)

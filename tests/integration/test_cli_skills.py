@@ -25,15 +25,12 @@ split = false
 """
 
 
-@pytest.fixture
-def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+def test_from_a_file_to_a_ban_and_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     watched(store)
     monkeypatch.setenv("HOMER_HOME", str(store.home.root))
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    return store
-
-
-def test_from_a_file_to_a_ban_and_back(library: Store, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(FILE)
     assert "no skills yet" in homer("skills").stderr
     mine = str(tmp_path / "mine.toml")
@@ -48,7 +45,7 @@ def test_from_a_file_to_a_ban_and_back(library: Store, tmp_path: Path) -> None:
     assert "search in the order event, video" in shown
     assert "leave the question whole" in shown
     homer("skills", "ban", "order-of-events")
-    assert find_skill(library, "order-of-events").banned
+    assert find_skill(store, "order-of-events").banned
     assert "banned" in homer("skills", "show", "order-of-events").stdout
     homer("skills", "unban", "order-of-events")
     out = tmp_path / "out.json"

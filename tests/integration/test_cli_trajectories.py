@@ -41,8 +41,9 @@ def asked(homer: Homer) -> str:
     return str(data(homer(*QUESTION))["id"])
 
 
-def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A question whose second search fails; returns the trajectory's id."""
+def test_a_broken_off_question_goes_on(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = data(homer(*QUESTION))
+    # A question whose second search fails.
     real, made = Retrievers.search, []
 
     def search(*args: Any, **more: Any) -> Any:
@@ -56,12 +57,7 @@ def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
         failed = homer(*QUESTION)
     assert failed.exit_code == 1
     assert "the power went out" in failed.stderr
-    return str(data(homer("trajectory", "--json"))[0]["id"])
-
-
-def test_a_broken_off_question_goes_on(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = data(homer(*QUESTION))
-    name = break_off(homer, monkeypatch)
+    name = str(data(homer("trajectory", "--json"))[0]["id"])
     assert f"homer resume {name}" in homer("trajectory", name).stdout
     resumed = data(homer("resume", name[:9], "--json"))
     assert resumed["id"] == name

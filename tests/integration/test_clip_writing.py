@@ -133,8 +133,7 @@ def test_clip_that_its_model_fails_to_write_keeps_all_else_until_a_second_try(st
     second = show_video(store, video)
     assert (second.clips[0].error, second.clips[0].unwritten) == (None, False)
     assert [line.source for line in second.clips[0].lines] == ["model", "said"]
-    assert second.people == first.people
-    assert second.clips[0].keyframes == first.clips[0].keyframes
+    assert (second.people, second.clips[0].keyframes) == (first.people, first.clips[0].keyframes)
 
 
 def test_a_clip_that_did_not_decode_is_failed_with_the_reason(store: Store) -> None:

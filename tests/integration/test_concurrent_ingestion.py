@@ -169,8 +169,7 @@ def test_a_video_deleted_while_it_is_watched_leaves_nothing(store: Store) -> Non
         return delete_video_rows(store, VIDEO)
 
     at_once(write, remove)
-    assert all_videos(store).items == ()
-    assert list(store.blobs.walk()) == []
+    assert (all_videos(store).items, list(store.blobs.walk())) == ((), [])
     with pytest.raises(NotFound, match="was it deleted"):
         watch(store, 0)
 
@@ -215,7 +214,6 @@ def test_two_videos_watched_at_once_do_not_wait_for_each_other_or_mix(
         return list(dump_lines(store, VIDEO))
 
     watched, imported = at_once(write, lambda: bring_in(store, track))
-    assert watched == alone
-    assert list(dump_lines(store, track.id)) == imported
+    assert (watched, list(dump_lines(store, track.id))) == (alone, imported)
     delete_video_rows(store, track.id)
     assert list(dump_lines(store, VIDEO)) == alone

@@ -206,8 +206,7 @@ def lock_is_free(store: Store) -> bool:
     """Whether another connection could write to the video at this moment."""
     key = int.from_bytes(bytes.fromhex(VIDEO)[:8], "big", signed=True)
     with store.begin() as session:
-        query = text("SELECT pg_try_advisory_xact_lock(:key)")
-        return bool(session.scalar(query, {"key": key}))
+        return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": key}))
 
 
 def test_nobody_waits_for_a_clip_or_a_patch_that_a_model_writes(store: Store) -> None:
@@ -317,8 +316,7 @@ def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store
 
     writers = Writers(local_writers().clip, Events(SETTINGS.memory))
     assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
-    assert speakers[-1] == "Ada"
-    assert len(speakers) == 2
+    assert (speakers[-1], len(speakers)) == ("Ada", 2)
 
 
 def test_calls_of_a_draft_that_was_lost_are_served_to_the_next_run(store: Store) -> None:

@@ -113,8 +113,7 @@ def test_a_correction_holds_and_undone_is_equal(talk: Store, act: Act, after: li
     kinds = Counter(json.loads(line)["row"] for line in changed)
     assert kinds.pop("correction") == 1
     assert kinds.keys() <= {"character_member", "character_name"}
-    assert undo(talk, VIDEO) == made.model_copy(update={"undone": True})
-    assert dumped(talk) == before
+    assert (undo(talk, VIDEO), dumped(talk)) == (made.model_copy(update={"undone": True}), before)
     assert history(talk, VIDEO)[0].undone
 
 
@@ -131,8 +130,7 @@ def test_corrected_before_or_after_is_the_same(talk: Store, act: Act, after: lis
     early, written = people(talk), learned(talk)
     undo(talk, VIDEO)
     act(talk)
-    assert people(talk) == early
-    assert learned(talk) == written
+    assert (people(talk), learned(talk)) == (early, written)
 
 
 @ACTS
@@ -313,8 +311,7 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(
     before = dumped(talk)
     with pytest.raises(error, match=says):
         act(talk)
-    assert dumped(talk) == before
-    assert history(talk, VIDEO) == []
+    assert (dumped(talk), history(talk, VIDEO)) == (before, [])
 
 
 def test_a_name_that_several_have_is_refused_with_their_numbers(talk: Store) -> None:
@@ -331,8 +328,7 @@ def test_an_odd_name_is_stored_on_one_line_and_passes_for_no_tag(talk: Store) ->
 def test_the_list_says_how_often_and_when_each_was_seen_and_heard(talk: Store) -> None:
     memorise(talk, talks(3, 1, 1, "It is cold."))
     listed = {one.number: one for one in list_people(talk, VIDEO)}
-    assert (listed[0].seen, listed[0].heard) == (2, 2)
-    assert str(listed[0].span) == "00:00-01:36"
+    assert (listed[0].seen, listed[0].heard, str(listed[0].span)) == (2, 2, "00:00-01:36")
     assert (listed[2].seen, listed[2].heard, listed[3].heard) == (1, 0, 1)
     assert listed[0].tags == ("<face_0>", "<voice_0>")
 

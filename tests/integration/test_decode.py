@@ -18,15 +18,7 @@ from perception.decode import RawClip, decode_frames, read_clips
 from perception.source import probe, probe_source
 from perception.speech import speaking_track
 from tests.support.full_suite import in_full, sample
-from tests.support.media import (
-    COLOURS,
-    GOOD,
-    damage,
-    joined,
-    make_video,
-    reorient,
-    with_tracks,
-)
+from tests.support.media import COLOURS, GOOD, damage, joined, make_video, reorient, with_tracks
 
 SETTINGS = WatchSettings()
 SECONDS = WatchSettings(clip_ms=1_000)
@@ -72,8 +64,7 @@ def test_every_kind_is_read_whole(kind: str, tmp_path: Path) -> None:
 
 def test_a_frame_is_the_one_shown_at_its_instant(tmp_path: Path) -> None:
     (clip,) = read(make_video(tmp_path / "v.mp4", fps=25, b_frames=3, gop=60))
-    scenes = [COLOURS[t // 1_000] for t in times(clip)]
-    for index, colour in enumerate(scenes):
+    for index, colour in enumerate([COLOURS[t // 1_000] for t in times(clip)]):
         assert colour_at(clip, index) == pytest.approx(colour, abs=16)
 
 

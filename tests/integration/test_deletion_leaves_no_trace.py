@@ -90,9 +90,9 @@ OF_PEOPLE = {"corrections.told", "corrections.outcomes", "alerts.name", "alerts.
 """What a person said of people who are met outside of the span too, and what they wait for."""
 
 
-def only_in_span(store: Store) -> None:
-    """The marker is taken from what is of other clips: there it is none of the span's."""
-    with store.begin() as session:
+def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path: Path) -> None:
+    # The marker is taken from what is of other clips: there it is none of the span's.
+    with marked.begin() as session:
         for table, column in contents():
             name = f"{table.name}.{column.name}"
             if name in sorted_out() or name in OF_THE_WHOLE | OF_PEOPLE:
@@ -114,10 +114,6 @@ def only_in_span(store: Store) -> None:
         session.execute(text("UPDATE sightings SET blob = NULL WHERE clip <> 1"))
         session.execute(text("UPDATE keyframes SET blob = repeat('0', 64) WHERE clip <> 1"))
         session.execute(text("UPDATE identity_statements SET clip = 1"))
-
-
-def test_a_deleted_span_leaves_no_trace_in_later_exports(marked: Store, tmp_path: Path) -> None:
-    only_in_span(marked)
     assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < traces(marked)
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
     toolbox.of_library = lambda *_: toolbox

@@ -44,27 +44,6 @@ model = "openai:gpt-5-mini"
 """
 
 
-@pytest.fixture
-def planted(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Store, Path, str]:
-    """A library and a machine that have the mark wherever words can be."""
-    folder = tmp_path / f"of {MARK} alice"
-    folder.mkdir()
-    video = make_video(folder / f"{MARK}.mp4", seconds=1.0)
-    store.home.config.write_text(TOML)
-    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    monkeypatch.setenv("HOME", f"/home/{MARK}")
-    monkeypatch.setenv("USER", MARK)
-    monkeypatch.setenv("HTTPS_PROXY", f"http://{MARK}:{MARK}@proxy")
-    monkeypatch.setenv(f"{MARK.upper()}_KEY", MARK)
-    set_up_logging(store.home, "debug")
-    asked = plant(store, str(video))
-    cache_original(store.home, PARTY, stat_digest(video))
-    write_logs(store.home)
-    return store, video, asked
-
-
 def write_logs(home: Home) -> None:
     """Every log has the mark, as an error or a server that quotes content would put it there."""
     log_error(ModelError(f"the model said {MARK}"), f"{MARK}")
@@ -93,9 +72,22 @@ def packed(path: Path) -> dict[str, Any]:
 
 
 def test_nothing_of_content_is_in_it_and_what_helps_is(
-    planted: tuple[Store, Path, str], tmp_path: Path
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, _video, asked = planted
+    # The library and the machine have the mark wherever words can be.
+    folder = tmp_path / f"of {MARK} alice"
+    folder.mkdir()
+    video = make_video(folder / f"{MARK}.mp4", seconds=1.0)
+    store.home.config.write_text(TOML)
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    monkeypatch.setenv("HOME", f"/home/{MARK}")
+    monkeypatch.setenv("USER", MARK)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{MARK}:{MARK}@proxy")
+    monkeypatch.setenv(f"{MARK.upper()}_KEY", MARK)
+    set_up_logging(store.home, "debug")
+    asked = plant(store, str(video))
+    cache_original(store.home, PARTY, stat_digest(video))
+    write_logs(store.home)
     out = tmp_path / "report.zip"
     done = CliRunner().invoke(app, ["doctor", "--bundle", str(out)])
     assert done.exit_code in (0, 3), done.output
@@ -119,7 +111,11 @@ def test_nothing_of_content_is_in_it_and_what_helps_is(
     assert "HTTPS_PROXY" in found["weights.json"]["variables"]
     assert {"what": "codecs", "ok": True} in found["doctor.json"]
     see_database(found["database.json"])
-    see_video(found["videos.json"])
+    (video,) = found["videos.json"]
+    assert (video["state"], video["clips"]["failed"]) == ("failed", 1)
+    assert video["id"].startswith("x") or len(video["id"]) == 16
+    assert {one["codec"] for one in video["file"]["streams"]} >= {"h264"}
+    assert sum(video["failures"].values()) >= 1
     see_run(found["trajectories.json"], asked)
     see_logs(found["log.jsonl"], found["other-logs.json"])
 
@@ -129,14 +125,6 @@ def see_database(found: dict[str, Any]) -> None:
     sizes = {one["table"]: one for one in found["tables"]}
     assert sizes["videos"]["rows"] == 1
     assert sizes["memories"]["bytes"] > 8_000
-
-
-def see_video(found: list[dict[str, Any]]) -> None:
-    (video,) = found
-    assert (video["state"], video["clips"]["failed"]) == ("failed", 1)
-    assert video["id"].startswith("x") or len(video["id"]) == 16
-    assert {one["codec"] for one in video["file"]["streams"]} >= {"h264"}
-    assert sum(video["failures"].values()) >= 1
 
 
 def see_run(found: list[dict[str, Any]], asked: str) -> None:

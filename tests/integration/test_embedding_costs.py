@@ -212,8 +212,7 @@ def test_frames_take_what_was_estimated(home: Home, store: Store, tmp_path: Path
     assert used.tokens_in + used.tokens_out == pytest.approx(wanted, rel=0.1)
     assert used.tokens_in > taken > 0
     assert used.cost_usd == pytest.approx(estimate.cost_usd, rel=0.1)
-    assert told["clips"] == 10
-    assert told["tokens_in"] == pytest.approx(estimate.tokens_in)
+    assert (told["clips"], told["tokens_in"]) == (10, pytest.approx(estimate.tokens_in))
     assert told["cost_usd"] == pytest.approx(estimate.cost_usd)
 
 
@@ -403,8 +402,7 @@ def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
             found = client.get("/search", params={"query": "piano"}).json()
             taken = counted(requests)
             requests.clear()
-            body = {"query": "piano", "strategy": "homer"}
-            used = client.post("/tools/event", json=body).json()
+            used = client.post("/tools/event", json={"query": "piano", "strategy": "homer"}).json()
     assert found["cost"] == {
         "requests": len(searched(store)) - used["cost"]["requests"],
         "tokens": taken,

@@ -67,8 +67,7 @@ def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Pa
     assert all(one.judge == "options" and one.top and one.ref300 for one in verdicts)
     assert all(one.cited and one.iou for one in verdicts)
     assert all(row.rounds > 0 and row.seconds > 0 and row.trajectory for row in rows)
-    assert heard.begun == [(6, 0)]
-    assert len(heard.asked) == 6
+    assert (heard.begun, len(heard.asked)) == ([(6, 0)], 6)
     with store.begin() as session:
         (run,) = list_runs(session)
     assert (run.state, run.planned, run.judged) == ("done", 6, 6)
@@ -115,8 +114,7 @@ def test_a_file_of_many_videos_is_asked_about_video_by_video(store: Store, tmp_p
 def test_the_same_command_again_asks_nothing(finished: Store, tmp_path: Path) -> None:
     before, heard = asked(finished), Heard()
     evaluate(finished, houses(tmp_path), heard=heard, protocol=NONE)
-    assert asked(finished) == before
-    assert (heard.asked, heard.begun) == ([], [(6, 6)])
+    assert (asked(finished), heard.asked, heard.begun) == (before, [], [(6, 6)])
 
 
 def test_a_run_goes_on_with_the_same_settings_only(finished: Store, tmp_path: Path) -> None:
@@ -141,8 +139,7 @@ def test_a_question_sees_only_what_was_seen_by_its_time(store: Store, tmp_path: 
     with store.begin() as session:
         first = events_of(session, seen.trajectory)[0]
     assert isinstance(first, QuestionAsked)
-    assert first.view.scopes[0].last_clip == 0
-    assert first.view.as_of_ms == 30_000
+    assert (first.view.scopes[0].last_clip, first.view.as_of_ms) == (0, 30_000)
     with store.begin() as session:
         assert find_trajectory(session, seen.trajectory).view == first.view
     assert unseen.verdict is not None
@@ -193,15 +190,13 @@ def test_auto_learns_on_one_half_and_is_asked_on_the_other(store: Store, tmp_pat
     assert sum(one.learned for one in auto.chosen) == len(by_skill)
 
 
-def one_of_each(folder: Path) -> Dataset:
-    """A question with options, and an open one."""
-    whole = houses(folder, 1)
-    return Dataset(whole.name, whole.videos, whole.questions[1:])
-
-
 @pytest.mark.full
 def test_ablation_asks_each_question_with_less_of_the_memory(store: Store, tmp_path: Path) -> None:
-    evaluate(store, one_of_each(tmp_path), stages=list(AblationStage))
+    # A question with options, and an open one.
+    whole = houses(tmp_path, 1)
+    evaluate(
+        store, Dataset(whole.name, whole.videos, whole.questions[1:]), stages=list(AblationStage)
+    )
     rows = found(store)
     assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
     for row in rows:

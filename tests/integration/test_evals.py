@@ -116,9 +116,8 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
 
     again = homer("egolife", str(week), "--out", str(out))
     assert again.exit_code in (0, 1), again.stderr
-    assert "the week was in memory already" in again.stdout
-    assert "BM25 of words" in again.stdout
-    assert "EntityLog: baseline" in again.stdout
+    for part in ("the week was in memory already", "BM25 of words", "EntityLog: baseline"):
+        assert part in again.stdout
     assert "import, seconds" not in again.stdout
     assert len(out.read_text().splitlines()) == 2
     assert homer("report", first["run"]).exit_code == 0
@@ -205,8 +204,7 @@ def test_clips_are_watched_once_and_asked_about(
     path.write_text(json.dumps({"questions": [*mine, gone]}))
 
     found = report(homer("local", str(path), "--json"))
-    assert found["absent"] == ["gone.mp4"]
-    assert found["questions"] == len(mine)
+    assert (found["absent"], found["questions"]) == (["gone.mp4"], len(mine))
     assert [*found["tables"]["by clip"]] == ["mie_sample.mp4", "all"]
     assert found["tables"]["by clip"]["all"]["cited"]["value"] == 1
 

@@ -83,10 +83,8 @@ def test_a_missing_event_graph_is_built_and_one_that_is_there_left_alone(library
     assert steps == [(0, 23), (10, 23), (20, 23), (23, 23)]
     first = events(library, PARTY)
     assert any("Ann paints the fence" in line for line in first)
-    assert built(library).clips == 0
-    assert events(library, PARTY) == first
-    assert built(library, again=True).clips == 23
-    assert events(library, PARTY) == first
+    assert (built(library).clips, events(library, PARTY)) == (0, first)
+    assert (built(library, again=True).clips, events(library, PARTY)) == (23, first)
 
 
 class ModelWriter(LocalEventWriter):
@@ -156,8 +154,7 @@ def test_killed_rebuild_reuses_no_replies(library: Store, monkeypatch: pytest.Mo
     with killed_at(monkeypatch, FaultPoint.PATCH_COMMITTED, 1):
         built(library, again=True)
     built(library)
-    assert since[:3] == [None, None, None]
-    assert len(since) == 6
+    assert (since[:3], len(since)) == ([None, None, None], 6)
     assert None not in since[3:]
     assert len(set(since[3:])) == 1
 
@@ -237,8 +234,7 @@ def large(
     tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
 ) -> Iterator[Store]:
     """A graph of which the planner has no statistics."""
-    home = Home(tmp_path_factory.mktemp("large")).make()
-    with open_store(home, make_database()) as store:
+    with open_store(Home(tmp_path_factory.mktemp("large")).make(), make_database()) as store:
         with store.begin() as session:
             for name in Base.metadata.tables:
                 session.execute(text(f"ALTER TABLE {name} SET (autovacuum_enabled = off)"))
@@ -265,10 +261,7 @@ def _visited(plan: dict[str, Any]) -> Iterator[float]:
 @pytest.mark.parametrize("plans", ["force_custom_plan", "force_generic_plan"])
 @pytest.mark.parametrize(
     ("labels", "clips"),
-    [
-        (["Event 7", "New"], range(21, 31)),
-        ([f"Event {n}" for n in range(8)], range(9_000, 9_010)),
-    ],
+    [(["Event 7", "New"], range(21, 31)), ([f"Event {n}" for n in range(8)], range(9_000, 9_010))],
 )
 def test_segments_near_a_patch_are_found_by_their_indexes(
     large: Store, plans: str, labels: Sequence[str], clips: Sequence[int]

@@ -114,8 +114,7 @@ def use(
     with store.begin() as session:
         view = memory_view(session, [PARTY], as_of_ms)
     parsed: ToolArguments = tool.arguments.model_validate(arguments)
-    tools = StrategyTools(store, toolbox or WordToolbox())
-    return tools(EVENTMEM, tool, view, parsed, ToolUse())
+    return StrategyTools(store, toolbox or WordToolbox())(EVENTMEM, tool, view, parsed, ToolUse())
 
 
 def test_frames_that_left_are_gone_but_for_the_first_of_each_event(stream: Store) -> None:
@@ -181,8 +180,7 @@ def test_a_language_model_writes_captions_and_changes(stream: Store) -> None:
 def test_the_short_term_memory_is_shown_in_order_with_numbers(built_stream: Store) -> None:
     found = use(built_stream, "short_term", query="What does Bob fix?")
     times = [image.time_ms for image in found.images]
-    assert times == sorted(times)
-    assert len(times) == SETTINGS.frames
+    assert (times, len(times)) == (sorted(times), SETTINGS.frames)
     assert found.images[5].description.startswith("frame 5")
     assert f"{len(times)} frames of 1 events" in found.searched
     early = use(built_stream, "short_term", 60_000, query="What does Bob fix?")
@@ -281,8 +279,7 @@ def test_question_without_a_time_looks_at_the_short_term_memory_first(built_stre
     heard, answer, _ = heard_of(built_stream, EventMemoryModel(), "Who fixes the bike?")
     assert list(modes(heard)) == ["short_term", "search_memory"]
     purposes = [event.purpose for event in heard if isinstance(event, ModelCalled)]
-    assert purposes == ["react", "react"]
-    assert answer.text == "what was found"
+    assert (purposes, answer.text) == (["react", "react"], "what was found")
     found = {
         p.ref for event in heard if isinstance(event, EvidenceRetrieved) for p in event.evidence
     }

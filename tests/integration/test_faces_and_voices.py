@@ -100,8 +100,7 @@ def test_a_voice_heard_in_changing_company_is_of_who_stays(video: Store) -> None
     watch(video, 1, [ANN, CEM], [ANN])
     assert together(video) == []
     watch(video, 2, [ANN, BOB], [ANN])
-    assert together(video) == [("<face_0>", "<voice_0>")]
-    assert together(video, 59_000) == []
+    assert (together(video), together(video, 59_000)) == ([("<face_0>", "<voice_0>")], [])
     assert reasons(video) == [
         "in view during 27.0 of the 27.0 s of this voice with anyone in view, "
         "nobody else for more than 18.0 s"
@@ -130,8 +129,7 @@ def test_a_name_that_two_faces_have_joins_nobody(video: Store) -> None:
     watch(video, 0, [ANN], [], [("<face_0>", "Ann Smith")])
     watch(video, 1, [BOB], [], [("<face_1>", "Ann Jones")])
     watch(video, 2, [], [ANN], [("<voice_0>", "Ann")])
-    assert together(video) == []
-    assert reasons(video) == []
+    assert (together(video), reasons(video)) == ([], [])
 
 
 # What is in memory already is known again by its content, and told by the title it has there.
@@ -167,8 +165,7 @@ def test_a_renamed_file_keeps_its_first_title(workspace: Workspace, tmp_path: Pa
         assert work.video.title == "talk"
     moved = path.rename(tmp_path / "renamed.mp4")
     with open_video(workspace, moved) as work:
-        assert work.video.title == "talk"
-        assert work.path == moved
+        assert (work.video.title, work.path) == ("talk", moved)
     (entry,) = all_videos(workspace.store).items
     assert (entry.title, entry.path) == ("talk", str(moved))
 

@@ -57,8 +57,7 @@ def test_what_was_learned_later_changes_nothing_before(store: Store, facts: list
     before = ranked(store, 90_000)
     with store.begin() as session:
         strengthen(session, [facts[1 - before[0]]], 3)
-    assert ranked(store, 90_000) == before
-    assert ranked(store)[0] == 1 - before[0]
+    assert (ranked(store, 90_000), ranked(store)[0]) == (before, 1 - before[0])
 
 
 def test_no_weight_outdoes_what_is_much_closer() -> None:

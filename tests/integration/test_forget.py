@@ -119,7 +119,22 @@ def watch_talk(store: Store) -> None:
     with store.begin() as session:
         session.add(MessageRow(hash="m", content={"role": "user", "content": "<voice_0> is Ada"}))
         session.flush()
-        session.add(writer_call())
+        session.add(
+            ModelCallRow(
+                request_hash="r",
+                purpose="write",
+                profile="p",
+                model="m",
+                messages=["m"],
+                reply={"text": "Countess Byron speaks"},
+                tokens_in=1,
+                tokens_out=1,
+                cost_usd=0.0,
+                ms=1,
+                video_id=VIDEO,
+                clip=0,
+            )
+        )
         judged = JudgedTrajectory(trajectory="t1", question_type="why", right=True)
         put_judgement(session, judged)
         add_observations(session, judged, [Signal.SEARCH_WIN])
@@ -127,23 +142,6 @@ def watch_talk(store: Store) -> None:
     unasked = slot("Who is Ada?", VIDEO)
     with store.begin() as session:
         plan_slots(session, "run", [unasked])
-
-
-def writer_call() -> ModelCallRow:
-    return ModelCallRow(
-        request_hash="r",
-        purpose="write",
-        profile="p",
-        model="m",
-        messages=["m"],
-        reply={"text": "Countess Byron speaks"},
-        tokens_in=1,
-        tokens_out=1,
-        cost_usd=0.0,
-        ms=1,
-        video_id=VIDEO,
-        clip=0,
-    )
 
 
 _CLOCK = re.compile(r'"(?:(?:created_at|updated_at)": "[^"]+"|rewritten": \d+)')
@@ -192,8 +190,7 @@ def test_a_forgotten_person_is_nowhere_any_more(talk: Store) -> None:
     previews_of(talk.home, VIDEO).mkdir(parents=True)
     done = forget(talk, VIDEO, "Countess Byron", WordVectors())
     assert not previews_of(talk.home, VIDEO).exists()
-    assert (done.number, done.images, done.answers) == (0, 2, 1)
-    assert left(talk) == []
+    assert (done.number, done.images, done.answers, left(talk)) == (0, 2, 1, [])
     assert exemplars(talk) < vectors
     assert people(talk) == [(2, "Omar Khayyam", (1,), (1,))]
 
@@ -229,8 +226,7 @@ def test_kept_and_brought_back_all_is_as_it_was(talk: Store, tmp_path: Path) -> 
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert left(talk) == []
     assert restore_forgotten(talk, VIDEO, tmp_path / "ada.zip") > 20
-    assert list(dump_lines(talk, VIDEO)) == before
-    assert sorted(everything(talk)) == rows
+    assert (list(dump_lines(talk, VIDEO)), sorted(everything(talk))) == (before, rows)
     assert undo(talk, VIDEO).number == 2
 
 
@@ -310,8 +306,7 @@ def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None
     forget(talk, VIDEO, "0", WordVectors())
     assert people(talk) == []
     known_more(talk)
-    again = percept(3, faces=(face(0, 1, (90, 92)),))
-    memorise(talk, again)
+    memorise(talk, percept(3, faces=(face(0, 1, (90, 92)),)))
     assert [number for number, *_ in people(talk)] == [4]
 
 
@@ -319,8 +314,7 @@ def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None
 def test_who_was_met_since_is_not_lost_by_bringing_one_back(talk: Store, tmp_path: Path) -> None:
     forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
     known_more(talk)
-    again = percept(3, faces=(face(0, 2, (90, 92)),))
-    memorise(talk, again)
+    memorise(talk, percept(3, faces=(face(0, 2, (90, 92)),)))
     before = sorted(everything(talk))
     with pytest.raises(InputError, match="were met since"):
         restore_forgotten(talk, VIDEO, tmp_path / "omar.zip")
@@ -355,8 +349,7 @@ def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_stored(talk: 
         "About somebody who was forgotten",
         True,
     )
-    assert undo(talk, VIDEO).number == 1
-    assert rename(talk, VIDEO, "0", "Grace").number == 3
+    assert (undo(talk, VIDEO).number, rename(talk, VIDEO, "0", "Grace").number) == (1, 3)
 
 
 def test_who_was_kept_apart_from_the_forgotten_one_is_stored_apart_from_nobody(talk: Store) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from domain.asking import Action, Evidence, Mode
+from domain.asking import Action, Mode
 from domain.errors import InputError, ModelError, NotFound
 from domain.trajectory import (
     Acted,
@@ -52,12 +52,6 @@ def events(store: Store, trajectory: str) -> list[Event]:
         return events_of(session, trajectory)
 
 
-def evidence_at(store: Store, asked: AskResult, number: int) -> tuple[Evidence, ...]:
-    found = editable(events(store, asked.trajectory_id), number).evidence
-    assert found is not None
-    return found
-
-
 def later(store: Store, trajectory: str) -> list[Event]:
     output = events(store, trajectory)
     return output[next(at for at, e in enumerate(output) if isinstance(e, Forked)) :]
@@ -93,8 +87,7 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
         assert len(calls_of(session, made.trajectory_id)) == len(own)
         row = find_trajectory(session, made.trajectory_id)
     assert (row.state, row.question) == ("done", PLAY)
-    assert usage_in(output).total.calls == len(own)
-    assert made.answer == parent.answer
+    assert (usage_in(output).total.calls, made.answer) == (len(own), parent.answer)
     assert output[at + 1 :] == [e for e in before[at:] if not isinstance(e, ModelCalled)] or own
     assert events(party, parent.trajectory_id) == before
 
@@ -169,7 +162,9 @@ def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: AskResult)
 
 
 def test_broken_fork_keeps_its_edit(party: Store, server: OpenAIServer, parent: AskResult) -> None:
-    kept = evidence_at(party, parent, 2)[:1]
+    found = editable(events(party, parent.trajectory_id), 2).evidence
+    assert found is not None
+    kept = found[:1]
     whole = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
     failing = iter([Answer({"error": {"message": "no"}}, status=500)])
     with OpenAIServer(lambda r: next(failing, None) or searching(r)) as shaky:

@@ -15,14 +15,13 @@ from PIL import Image
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 
-from domain.asking import Evidence, Mode
+from domain.asking import Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from library.memory import show_video
 from library.sharing import share_answer
 from memory.captions import CaptionTrack, read_captions
 from memory.writers import make_writers
-from models.ports import TextEmbedder
 from models.profile import Profile
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
@@ -50,24 +49,21 @@ LINES = ["Hund", "Tor", "Regen", "Tor", "Gewicht", "Hund", "Regen", "Hund"]
 """Lines without a word of the questions."""
 
 
-def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) -> Evidence:
-    watch(store, "talk", [[Said(line)] for line in lines])
-    vectors = dict(zip(lines, text.embed(lines).tolist(), strict=True))
-    with store.begin() as session:
-        for row in session.scalars(select(MemoryRow)):
-            row.embedding = vectors[row.text]
-    retrievers = Retrievers(store, Tools(text), Settings())
-    view = MemoryView(scopes=(Scope(video="talk", last_clip=len(lines) - 1),))
-    return retrievers.search(view, Mode.VIDEO, question).evidence[0]
-
-
 def test_a_multilingual_encoder_finds_what_rules_miss(store: Store, tmp_path: Path) -> None:
     """English rules take "Last time", a load at a time, for words of order, and drop them."""
     folder = encoder(tmp_path / "tiny")
     profile = Profile(name="own", text=str(folder), text_languages=("de", "en"))
     text = Toolbox(profile, folder).text
-    question = "Wer hat die Last time ?"
-    assert found_by(store, text, LINES, question).text == "Gewicht"
+    watch(store, "talk", [[Said(line)] for line in LINES])
+    vectors = dict(zip(LINES, text.embed(LINES).tolist(), strict=True))
+    with store.begin() as session:
+        for row in session.scalars(select(MemoryRow)):
+            row.embedding = vectors[row.text]
+    retrievers = Retrievers(store, Tools(text), Settings())
+    view = MemoryView(scopes=(Scope(video="talk", last_clip=len(LINES) - 1),))
+    assert (
+        retrievers.search(view, Mode.VIDEO, "Wer hat die Last time ?").evidence[0].text == "Gewicht"
+    )
 
 
 @pytest.fixture

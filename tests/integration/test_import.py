@@ -70,8 +70,7 @@ def test_an_import_holds_who_said_what_when_and_once(store: Store, track: Captio
     assert {clip for one in shown.segments for clip in one.clips} == set(range(45))
     assert not [one for one in shown.segments if {29, 30} <= set(one.clips)]
     whole = list(dump_lines(store, "week"))
-    assert brought_in(store, track) == whole
-    assert len(all_videos(store).items) == 1
+    assert (brought_in(store, track), len(all_videos(store).items)) == (whole, 1)
 
 
 class Stop(Exception):
@@ -108,8 +107,7 @@ def test_clips_that_come_one_by_one_leave_same_memory(store: Store, track: Capti
         memorise(store, one, video=video.id)
         update_event_graph(store, video.id, local_writers(), Tools(), SETTINGS)
     update_event_graph(store, video.id, local_writers(), Tools(), SETTINGS, is_final=True)
-    by_one = list(dump_lines(store, video.id))
-    assert [line for line in by_one if '"row":"video"' not in line] == [
+    assert [line for line in dump_lines(store, video.id) if '"row":"video"' not in line] == [
         line for line in at_once if '"row":"video"' not in line
     ]
 
@@ -125,8 +123,7 @@ class Forgetful(LocalClipWriter):
 
 @pytest.mark.full
 def test_only_clip_that_cannot_be_written_is_left_out(store: Store, track: CaptionTrack) -> None:
-    writers = Writers(Forgetful(), local_writers().event)
-    import_with_events(store, track, writers, Tools(), SETTINGS)
+    import_with_events(store, track, Writers(Forgetful(), local_writers().event), Tools(), SETTINGS)
     (entry,) = all_videos(store).items
     assert (entry.state, entry.done, entry.failed) == ("failed", 44, 1)
     assert show_video(store, "week").clips[7].error == "no words for it"

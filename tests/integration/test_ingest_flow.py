@@ -120,7 +120,6 @@ def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
 
     tagged = FlowRunFilter(tags=FlowRunFilterTags(all_=[f"video:{video}"]))
     with reached(api), get_client(sync_client=True) as client:
-        found = client.read_flow_runs(flow_run_filter=tagged)
         return [
             (
                 (run.state.name or "") if run.state else "",
@@ -131,7 +130,7 @@ def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
                     )
                 ),
             )
-            for run in found
+            for run in client.read_flow_runs(flow_run_filter=tagged)
         ]
 
 
@@ -166,8 +165,7 @@ def test_a_build_is_a_flow_run_with_a_task_for_each_step(
     before = runs_of(prefect, name)
     heard: list[tuple[int, int]] = []
     made = build(workspace, name, strategy, lambda *at: heard.append(at), api=prefect)
-    assert (made.clips, made.total) == (3, 3)
-    assert heard[-1] == (3, 3)
+    assert (made.clips, made.total, heard[-1]) == (3, 3, (3, 3))
     assert eventually(
         lambda: [(one[0], one[2]) for one in runs_of(prefect, name) if one not in before],
         [("Completed", 1)],
@@ -222,8 +220,7 @@ def test_a_video_already_watched_needs_no_server(
     copy = tmp_path / "another name.mp4"
     copy.write_bytes(video.read_bytes())
     (again,), notes = run(workspace, copy)
-    assert (again.fresh, again.clips) == (0, 3)
-    assert notes == []
+    assert (again.fresh, again.clips, notes) == (0, 3, [])
     assert dumped(workspace, again) == before
 
 
@@ -236,8 +233,7 @@ def test_without_a_server_it_goes_on_and_says_so(
     monkeypatch.setattr(reporting, "api_url", refuse)
     (outcome,), notes = run(workspace, video)
     assert outcome.exit_code == 0
-    assert notes[0] == "going on without Prefect: no port is free"
-    assert notes[-1] == "remembered 2"
+    assert (notes[0], notes[-1]) == ("going on without Prefect: no port is free", "remembered 2")
 
 
 @pytest.mark.parametrize("direct", [True, in_full(False)], ids=["direct", "flow"])
@@ -255,8 +251,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
 
     monkeypatch.setattr("perception.worker.perceive", sometimes)
     (outcome,), notes = run(workspace, video, direct=direct)
-    assert outcome.exit_code == 0
-    assert calls.count(1) == 2
+    assert (outcome.exit_code, calls.count(1)) == (0, 2)
     assert [note for note in notes if note.startswith("failed")] == []
 
 
@@ -282,8 +277,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
         states = [clip.state for clip in clips_of(session, left.video)]
     assert states == ["done", "failed", "done"]
     (again,), notes = run(workspace, video, direct=direct)
-    assert notes == ["opened 3 2", "remembered 1"]
-    assert again.exit_code == 0
+    assert (notes, again.exit_code) == (["opened 3 2", "remembered 1"], 0)
 
 
 GIVE_UP = ingest_video.VideoIngestion.give_up
@@ -327,8 +321,7 @@ def test_a_question_waits_for_nothing_once_a_run_is_over(workspace: Workspace, v
     with workspace.store.begin() as session:
         state = video_state(session, outcome.video)
     assert state is not None
-    assert (state.state, state.done, state.failed) == ("done", 3, 0)
-    assert state.models["text"] == "minilm"
+    assert (state.state, state.done, state.failed, state.models["text"]) == ("done", 3, 0, "minilm")
 
 
 @pytest.mark.full

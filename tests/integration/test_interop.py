@@ -43,17 +43,15 @@ def view(party: Store) -> MemoryView:
         return memory_view(session, (PARTY,))
 
 
-@pytest.fixture
-def tools(retrievers: Retrievers, view: MemoryView) -> dict[str, Any]:
-    return {tool.name: tool for tool in as_langchain_tools(retrievers, view)}
-
-
 def call(tool: Any, **arguments: Any) -> Any:
     """Call a tool as an agent does: the message that goes back to the model."""
     return tool.invoke({"name": tool.name, "args": arguments, "id": "1", "type": "tool_call"})
 
 
-def test_an_agent_finds_an_event_looks_closer_and_moves_on(tools: dict[str, Any]) -> None:
+def test_an_agent_finds_an_event_looks_closer_and_moves_on(
+    retrievers: Retrievers, view: MemoryView
+) -> None:
+    tools = {tool.name: tool for tool in as_langchain_tools(retrievers, view)}
     event = call(tools["search_event"], query=QUERY)
     assert isinstance(event.artifact, Retrieval)
     assert event.artifact.focus is not None

@@ -156,11 +156,8 @@ def test_a_killed_run_goes_on_to_equal_frames(
     assert kept(workspace.store) == resumed
 
 
-KEEPING = [one.name for one in all_strategies() if one.keeper is not None]
-
-
 @pytest.mark.full
-@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("name", [one.name for one in all_strategies() if one.keeper is not None])
 def test_every_strategy_goes_on_to_equal_frames_after_a_kill(
     workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -35,78 +35,72 @@ from store.queries.skills import skill_versions
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.judged_answers import answered
 from tests.support.listeners import collect_events
-from tests.support.machine import watched
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.runs import ask
+from tests.support.runs import ask, of
 from tests.support.skills import a_skill
 
 WRITER = LocalSkillWriter()
-
-
-@pytest.fixture
-def library(store: Store) -> Store:
-    watched(store)
-    return store
 
 
 def learned(store: Store) -> LearningResult:
     return learn(store, WRITER, content_words)
 
 
-def test_the_eighth_observation_makes_a_skill_and_no_sooner(library: Store) -> None:
+def test_the_eighth_observation_makes_a_skill_and_no_sooner(watched_store: Store) -> None:
     for n in range(7):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
-    assert learned(library).written == ()
-    answered(library, "w7", "who", right=True, rounds=1)
-    (skill,) = learned(library).written
+        answered(watched_store, f"w{n}", "who", right=True, rounds=1)
+    assert learned(watched_store).written == ()
+    answered(watched_store, "w7", "who", right=True, rounds=1)
+    (skill,) = learned(watched_store).written
     assert (skill.name, skill.version, skill.tone) == ("search-win-who", 1, Tone.POSITIVE)
-    assert skill.policy.modes == (Mode.VIDEO,)
-    assert set(skill.triggers) == {"opens", "gate"}
-    with library.begin() as session:
+    assert (skill.policy.modes, set(skill.triggers)) == ((Mode.VIDEO,), {"opens", "gate"})
+    with watched_store.begin() as session:
         assert source_trajectories(session, skill.name) == [f"w{n}" for n in range(8)]
 
 
-def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(library: Store) -> None:
+def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(watched_store: Store) -> None:
     for n in range(BATCH + 3):
-        answered(library, f"t{n:02d}", "where", right=True, rounds=2)
-    assert [learned(library).answers for _ in range(3)] == [BATCH, 3, 0]
+        answered(watched_store, f"t{n:02d}", "where", right=True, rounds=2)
+    assert [learned(watched_store).answers for _ in range(3)] == [BATCH, 3, 0]
 
 
 @pytest.mark.full
-def test_observations_of_two_batches_are_not_added_up(library: Store) -> None:
+def test_observations_of_two_batches_are_not_added_up(watched_store: Store) -> None:
     for n in range(2 * BATCH):
         kind = "who" if n % BATCH < 7 else f"odd {n}"
-        answered(library, f"t{n:03d}", kind, right=True, rounds=1)
-    assert [learned(library).written for _ in range(2)] == [(), ()]
+        answered(watched_store, f"t{n:03d}", kind, right=True, rounds=1)
+    assert [learned(watched_store).written for _ in range(2)] == [(), ()]
 
 
-def test_a_skill_is_compared_with_the_same_profile_only(library: Store) -> None:
+def test_a_skill_is_compared_with_the_same_profile_only(watched_store: Store) -> None:
     for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
-    (skill,) = learned(library).written
+        answered(watched_store, f"w{n}", "who", right=True, rounds=1)
+    (skill,) = learned(watched_store).written
     for n in range(5):
-        answered(library, f"x{n}", "who", right=n == 0, given=[skill], profile="small")
-    assert learned(library).banned == ()
+        answered(watched_store, f"x{n}", "who", right=n == 0, given=[skill], profile="small")
+    assert learned(watched_store).banned == ()
     for n in range(3):
-        answered(library, f"y{n}", "who", right=True, profile="small")
-    assert learned(library).banned == (skill.name,)
+        answered(watched_store, f"y{n}", "who", right=True, profile="small")
+    assert learned(watched_store).banned == (skill.name,)
 
 
-def test_a_verdict_that_changes_is_learned_from_again(library: Store) -> None:
-    answered(library, "a", "who", right=True, rounds=1)
-    assert learned(library).observations == 1
-    judge(library, JudgedTrajectory(trajectory="a", question_type="who", right=True))
-    assert learned(library).answers == 0
-    judge(library, JudgedTrajectory(trajectory="a", question_type="who", right=False))
-    batch = learned(library)
+def test_a_verdict_that_changes_is_learned_from_again(watched_store: Store) -> None:
+    answered(watched_store, "a", "who", right=True, rounds=1)
+    assert learned(watched_store).observations == 1
+    judge(watched_store, JudgedTrajectory(trajectory="a", question_type="who", right=True))
+    assert learned(watched_store).answers == 0
+    judge(watched_store, JudgedTrajectory(trajectory="a", question_type="who", right=False))
+    batch = learned(watched_store)
     assert (batch.answers, batch.observations) == (1, 2)
 
 
-def llm_workspace(library: Store, server: OpenAIServer) -> Workspace:
+def llm_workspace(watched_store: Store, server: OpenAIServer) -> Workspace:
     spec = ChatSpec(model="openai:test", base_url=server.base_url)
     profile = Profile(name="test", reasoner="llm", chat={"default": spec})
-    return Workspace(library.home, library, profile, Toolbox(profile, library.home.weights))
+    return Workspace(
+        watched_store.home, watched_store, profile, Toolbox(profile, watched_store.home.weights)
+    )
 
 
 GOOD = {
@@ -116,37 +110,38 @@ GOOD = {
 }
 
 
-def test_a_model_words_the_advice_and_its_call_is_recorded(library: Store) -> None:
+def test_a_model_words_the_advice_and_its_call_is_recorded(watched_store: Store) -> None:
     for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1, text="Who <b>opens</b> it?")
+        answered(watched_store, f"w{n}", "who", right=True, rounds=1, text="Who <b>opens</b> it?")
     with OpenAIServer([GOOD]) as server:
-        (batch,) = list(learn_in_batches(llm_workspace(library, server)))
+        (batch,) = list(learn_in_batches(llm_workspace(watched_store, server)))
         (sent,) = server.texts()
     (skill,) = batch.written
-    assert skill.instructions == tuple(GOOD["instructions"])
-    assert skill.policy.modes == (Mode.VIDEO,)
+    assert (skill.instructions, skill.policy.modes) == (tuple(GOOD["instructions"]), (Mode.VIDEO,))
     assert "<question>Who (b)opens(/b) it?</question>" in sent
 
 
-def test_what_a_model_writes_is_reviewed_and_asked_for_again_next_time(library: Store) -> None:
+def test_what_a_model_writes_is_reviewed_and_asked_for_again_next_time(
+    watched_store: Store,
+) -> None:
     for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
+        answered(watched_store, f"w{n}", "who", right=True, rounds=1)
     bad = GOOD | {"instructions": ["Answer: a box of old letters."]}
     with OpenAIServer([bad, GOOD]) as server:
-        workspace = llm_workspace(library, server)
-        (refused,) = learn(library, skill_writer(workspace), content_words).refused
+        workspace = llm_workspace(watched_store, server)
+        (refused,) = learn(watched_store, skill_writer(workspace), content_words).refused
         assert "is the answer of a question" in refused
-        assert list_skills(library) == []
-        assert learn(library, skill_writer(workspace), content_words).written
+        assert list_skills(watched_store) == []
+        assert learn(watched_store, skill_writer(workspace), content_words).written
 
 
-def test_a_model_that_cannot_be_reached_loses_nothing(library: Store) -> None:
+def test_a_model_that_cannot_be_reached_loses_nothing(watched_store: Store) -> None:
     for n in range(8):
-        answered(library, f"w{n}", "who", right=True, rounds=1)
+        answered(watched_store, f"w{n}", "who", right=True, rounds=1)
     with OpenAIServer([{"instructions": []}]) as server:
-        (batch,) = list(learn_in_batches(llm_workspace(library, server)))
+        (batch,) = list(learn_in_batches(llm_workspace(watched_store, server)))
     assert "does not fit" in batch.refused[0]
-    assert [one.name for one in learned(library).written] == ["search-win-who"]
+    assert [one.name for one in learned(watched_store).written] == ["search-win-who"]
 
 
 # The skill library over a real database, and the questions that are given from it.
@@ -154,10 +149,6 @@ def test_a_model_that_cannot_be_reached_loses_nothing(library: Store) -> None:
 
 GATE = Question(text="Who opens the gate before the party?", videos=(PARTY,))
 LIKE_IT = {"description": "Who opens the gate before the party", "triggers": ()}
-
-
-def of(events: list[Event], kind: type[Any]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 def asked(store: Store, toolbox: Any, question: Question = GATE) -> tuple[str, list[Event]]:
@@ -210,8 +201,7 @@ def test_a_question_is_given_the_skills_that_are_like_it(party: Store) -> None:
     (given,) = of(events, SkillsRouted)
     assert [one.name for one in given.skills] == ["gates"]
     assert events.index(given) < events.index(of(events, Planned)[0])
-    assert find_skill(party, "gates").uses == 1
-    assert find_skill(party, "cups").uses == 0
+    assert (find_skill(party, "gates").uses, find_skill(party, "cups").uses) == (1, 0)
     assert trajectories_given(party, "gates", 5) == [name]
     assert replay(party, name).whole
 
@@ -224,8 +214,7 @@ def test_a_banned_skill_is_given_to_nobody(party: Store) -> None:
 
 
 def test_an_answer_is_replayed_with_the_skills_that_it_had(party: Store) -> None:
-    policy = Policy(modes=(Mode.VIDEO,))
-    store_skills(party, [a_skill("gates", **LIKE_IT, policy=policy)])
+    store_skills(party, [a_skill("gates", **LIKE_IT, policy=Policy(modes=(Mode.VIDEO,)))])
     name, events = asked(party, WordToolbox())
     set_banned(party, "gates", banned=True)
     assert of(events, EvidenceRetrieved)[0].mode is Mode.VIDEO

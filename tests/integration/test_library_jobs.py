@@ -32,7 +32,6 @@ from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
 from ui.ingestion import AllowedFolders
 
-BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.timeout(300)
@@ -41,7 +40,7 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture
 def jobs(app_library: Store, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     """Jobs that only wait, and note with what they were begun."""
-    pretend(monkeypatch, BUSY)
+    pretend(monkeypatch, "import time; print('homer: a clip was odd', flush=True); time.sleep(60)")
     return Jobs(app_library.home)
 
 
@@ -155,8 +154,7 @@ def test_who_signs_in_names_only_paths_that_the_operator_allows(
     monkeypatch.setattr("ui.ingestion.ALLOWED", AllowedFolders(folders))
     (tmp_path / "shared").mkdir()
     allowed = make_video(tmp_path / "shared" / "talk.mp4", seconds=1.0)
-    private = make_video(tmp_path / "private.mp4", seconds=1.0)
-    for named in (str(private), "../private.mp4"):
+    for named in (str(make_video(tmp_path / "private.mp4", seconds=1.0)), "../private.mp4"):
         page = open_page("library")
         page.text_input[0].input(named)
         press(page, "Watch")
@@ -193,8 +191,7 @@ def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Pa
     jobs.pause(again.id)
     wait_until(lambda: not only(jobs).running)
     press(page.run(), "Clear")
-    assert jobs.every() == []
-    assert list(jobs.home.run.glob("ingest-*")) == []
+    assert (jobs.every(), list(jobs.home.run.glob("ingest-*"))) == ([], [])
 
 
 def test_a_killed_job_is_reported_and_goes_on(jobs: Jobs, recording: Path) -> None:

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from domain.errors import NotFound
-from domain.media import ClipState, Percept, Video
+from domain.media import ClipState, Video
 from domain.settings import MemorySettings, Settings
 from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
@@ -87,16 +87,6 @@ class Model:
         self.seen = {last: shown for last, shown in self.seen.items() if last < n}
 
 
-def scene(n: int, who: list[int], speaker: int | None, words: str) -> Percept:
-    start = 30 * n
-    return percept(
-        n,
-        faces=tuple(face(k, one, (start, start + 25)) for k, one in enumerate(who)),
-        voices=() if speaker is None else (voice(0, speaker, (start, start + 6)),),
-        utterances=(said(start, words, voice=None if speaker is None else 0, seconds=6),),
-    )
-
-
 class Library(RuleBasedStateMachine):
     """See the module."""
 
@@ -133,7 +123,15 @@ class Library(RuleBasedStateMachine):
         words=st.sampled_from(WORDS),
     )
     def watch(self, name: str, n: int, who: list[int], speaker: int | None, words: str) -> None:
-        one = Perceived(scene(n, who, speaker, words))
+        start = 30 * n
+        one = Perceived(
+            percept(
+                n,
+                faces=tuple(face(k, one, (start, start + 25)) for k, one in enumerate(who)),
+                voices=() if speaker is None else (voice(0, speaker, (start, start + 6)),),
+                utterances=(said(start, words, voice=None if speaker is None else 0, seconds=6),),
+            )
+        )
 
         def step(store: Store) -> ClipState:
             return remember(store, name, one, local_writers(), TOOLS, SMALL)
@@ -219,8 +217,7 @@ class Library(RuleBasedStateMachine):
                 with self.store.begin() as session:
                     (scope,) = memory_view(session, [name], as_of).scopes
                     left = [one.index for one in next_clips(session, name)]
-                assert scope.last_clip == known.last(as_of)
-                assert left == known.left()
+                assert (scope.last_clip, left) == (known.last(as_of), known.left())
 
     @invariant()
     def what_was_seen_stays_as_it_was(self) -> None:

@@ -78,8 +78,7 @@ def test_words_are_found_in_all_videos_and_marked(library: Store) -> None:
     assert {one.video for one in results.with_words} == {PARTY, TALK}
     line = results.with_words[0]
     assert [line.text[start:end] for start, end in line.marks] == ["lighthouse"]
-    assert results.groups == (SAID, ON_SCREEN)
-    assert results.people == ("Ann",)
+    assert (results.groups, results.people) == ((SAID, ON_SCREEN), ("Ann",))
 
 
 def test_filters_narrow_a_search_to_videos_kinds_people_and_dates(library: Store) -> None:

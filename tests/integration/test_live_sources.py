@@ -50,8 +50,7 @@ def test_a_pipe_is_cut_into_clips_and_no_frame_is_lost(tmp_path: Path, five: byt
     assert [clip.raw.clip.index for clip in clips] == [0, 1, 2]
     assert [clip.raw.error for clip in clips] == [None] * 3
     assert all(0 < len(clip.raw.frames) <= 4 for clip in clips)
-    assert came(clips, follower) == 50
-    assert told_gaps(clips) == []
+    assert (came(clips, follower), told_gaps(clips)) == (50, [])
     assert all(clip.can_wait for clip in clips)
 
 
@@ -85,8 +84,7 @@ def test_what_returns_within_a_clips_time_goes_on_in_it(tmp_path: Path, folder: 
     long = SMALL.model_copy(update={"watch": SMALL.watch.model_copy(update={"clip_ms": 20_000})})
     one = segment(folder, "piece", 3.0)
     clips, follower = Fed(tmp_path / "p", [one, one], away_s=6).collect(settings=long)
-    assert spans(clips) == [(0, 100)]
-    assert told_gaps(clips) == [(30, 70, "LOST")]
+    assert (spans(clips), told_gaps(clips)) == ([(0, 100)], [(30, 70, "LOST")])
     (gap,) = clips[0].gaps
     assert not any(
         gap.span.start_ms <= frame.time_ms < gap.span.end_ms for frame in clips[0].raw.frames
@@ -127,8 +125,7 @@ def test_hls_with_a_password_is_watched_and_nothing_tells_the_password(folder: P
 
     with served(answer) as host:
         clips, follower = collected(live_source(f"http://me:hunter2@{host}/live.m3u8"))
-    assert spans(clips)[:2] == [(0, 20), (20, 40)]
-    assert came(clips, follower) == 40
+    assert (spans(clips)[:2], came(clips, follower)) == ([(0, 20), (20, 40)], 40)
     assert "hunter2" not in repr(follower)
 
 
@@ -187,8 +184,7 @@ def test_where_nobody_keeps_up_clips_are_left_out_and_counted(tmp_path: Path, fi
     """A network source far behind the clock, and a buffer with room for one clip."""
     camera = Camera([five + five])
     source = live_source(f"rtsp://{camera.place}/live")
-    late = Hands(seconds=1_000)
-    clips, follower = collected(source, clock=late, max_outage_s=0, buffer=Full(1))
+    clips, follower = collected(source, clock=Hands(seconds=1_000), max_outage_s=0, buffer=Full(1))
     assert [clip.raw.clip.index for clip in clips] == [0]
     gaps = [gap for gap in follower.pending_gaps if gap.reason is GapReason.OVERRUN]
     assert len(gaps) >= 3

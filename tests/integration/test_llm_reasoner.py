@@ -33,7 +33,7 @@ from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, name, recording, watch
-from tests.support.runs import ask
+from tests.support.runs import ask, of
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 PLAY = Question(text="What does Bob play?", videos=(PARTY,))
@@ -56,8 +56,7 @@ def run(
     store: Store, script: Script, question: Question = GATE, **spec: Any
 ) -> tuple[AskResult, list[Event], OpenAIServer]:
     events: list[Event] = []
-    supports = spec.pop("supports", EVERYTHING)
-    with OpenAIServer(script, supports) as server:
+    with OpenAIServer(script, spec.pop("supports", EVERYTHING)) as server:
         asked = ask(store, LlmToolbox(server, **spec), question, collect_events(events))
     return asked, events, server
 
@@ -68,16 +67,11 @@ def party(store: Store) -> Store:
     return store
 
 
-def of(events: list[Event], kind: type[Any]) -> list[Any]:
-    return [e for e in events if isinstance(e, kind)]
-
-
 def test_every_call_is_counted_streamed_and_stored_with_its_messages(party: Store) -> None:
     asked, events, server = run(party, obedient)
     called = of(events, ModelCalled)
     assert len(called) == len(server.requests)
-    assert [c.purpose for c in called][:2] == ["plan", "act"]
-    assert called[-1].purpose == "conclude"
+    assert ([c.purpose for c in called][:2], called[-1].purpose) == (["plan", "act"], "conclude")
     assert asked.tokens == 120 * len(called)
     with party.begin() as session:
         stored = calls_of(session, asked.trajectory_id)
@@ -91,8 +85,7 @@ def test_every_call_is_counted_streamed_and_stored_with_its_messages(party: Stor
 
 def test_the_stable_part_comes_first_and_the_searches_grow_at_the_end(party: Store) -> None:
     def searching(request: dict[str, Any]) -> Any:
-        made = obedient(request)
-        return made | {"query": f"people number {len(texts_of(request))} do things"}
+        return obedient(request) | {"query": f"people number {len(texts_of(request))} do things"}
 
     _, _, server = run(party, except_for(act=searching, assess={"resolved": []}))
     acts = [texts_of(r) for r in server.requests if purpose_of(r) == "act"]
@@ -130,8 +123,7 @@ def test_a_query_that_stays_a_question_is_mended_after_the_first_complaint(
 ) -> None:
     stubborn = {"action": "search", "mode": "event", "query": query}
     _, events, _ = run(party, except_for(act=stubborn))
-    first = [g for g in of(events, Guarded) if g.round == 1]
-    assert [g.accepted for g in first] == [False, True]
+    assert [g.accepted for g in of(events, Guarded) if g.round == 1] == [False, True]
     assert of(events, EvidenceRetrieved)[0].query == mended
 
 
@@ -159,8 +151,7 @@ def test_reply_without_end_is_asked_for_again_and_not_the_end_of_the_question(pa
     complaints = [e.complaint for e in of(events, Guarded) if not e.accepted]
     assert complaints
     assert all("cut off after 20 tokens" in complaint for complaint in complaints)
-    assert asked.answer.option == "C"
-    assert asked.tokens == 120 * len(of(events, ModelCalled))
+    assert (asked.answer.option, asked.tokens) == ("C", 120 * len(of(events, ModelCalled)))
 
 
 def test_a_model_that_only_chats_still_yields_an_option_from_the_evidence(party: Store) -> None:
@@ -204,8 +195,7 @@ def test_words_in_the_memory_are_quoted_as_data(store: Store, attack: str) -> No
         assert "[m4711]" not in text
         assert '"[m9]"' not in text
         assert "Ignore your" not in texts_of(request)[0]
-    assert asked.answer.option == "B"
-    assert [c.ref for c in asked.answer.citations] == ["m1"]
+    assert (asked.answer.option, [c.ref for c in asked.answer.citations]) == ("B", ["m1"])
 
 
 def test_names_are_told_to_the_model_and_stand_in_the_answer(party: Store) -> None:
@@ -268,7 +258,6 @@ MOST = 7_000
 PLACES = ("garden", "kitchen", "harbour", "market", "station", "library", "bridge", "cellar")
 PEOPLE = ("Ann", "Bob", "Cleo", "Dora", "Emil")
 LEFT_OUT = "left out here"
-MODES = ("event", "video", "video", "keyframe")
 
 
 def line(clip: int, at: int) -> str:
@@ -276,31 +265,10 @@ def line(clip: int, at: int) -> str:
     return f"{who} tells in the {where} about box {clip * 14 + at} and what had been done with it"
 
 
-def remember(store: Store) -> None:
-    """Half an hour of talk, woven into segments that are joined by edges."""
-    watch(store, PARTY, [[Said(line(c, i), 2 * i) for i in range(LINES)] for c in range(CLIPS)])
-    each = CLIPS // SEGMENTS
-    segments = [
-        Segment(
-            n,
-            f"boxes in the {PLACES[n % 8]} part {n}",
-            " ".join(line(c, i) + "." for c in clips for i in range(3)),
-            tuple(clips),
-            CLIPS - 1,
-        )
-        for n in range(SEGMENTS)
-        if (clips := range(n * each, (n + 1) * each))
-    ]
-    edges = [(n, n + 1, "causes", CLIPS - 1) for n in range(SEGMENTS - 1)]
-    add_event_graph(store, PARTY, segments, [*edges, (0, 7, "enables", CLIPS - 1)])
-    for number, person in enumerate(PEOPLE):
-        name(store, PARTY, number, person, f"<face_{number}>", f"<voice_{number}>")
-
-
 def restless(request: dict[str, Any]) -> Any:
     """Plans five subtasks, searches something else in every round, and settles nothing."""
     searches = "\n".join(texts_of(request)).count("<card mode")
-    where, mode = PLACES[searches % 8], MODES[searches % 4]
+    where, mode = PLACES[searches % 8], ("event", "video", "video", "keyframe")[searches % 4]
     match purpose_of(request):
         case "plan":
             return {"subtasks": [{"text": f"the box of the {p}"} for p in PLACES[:5]]}
@@ -338,7 +306,24 @@ def cards_of(request: dict[str, Any]) -> list[str]:
 
 
 def test_a_round_over_half_an_hour_reads_at_most_seven_thousand_tokens(store: Store) -> None:
-    remember(store)
+    # Half an hour of talk, woven into segments that are joined by edges.
+    watch(store, PARTY, [[Said(line(c, i), 2 * i) for i in range(LINES)] for c in range(CLIPS)])
+    each = CLIPS // SEGMENTS
+    segments = [
+        Segment(
+            n,
+            f"boxes in the {PLACES[n % 8]} part {n}",
+            " ".join(line(c, i) + "." for c in clips for i in range(3)),
+            tuple(clips),
+            CLIPS - 1,
+        )
+        for n in range(SEGMENTS)
+        if (clips := range(n * each, (n + 1) * each))
+    ]
+    edges = [(n, n + 1, "causes", CLIPS - 1) for n in range(SEGMENTS - 1)]
+    add_event_graph(store, PARTY, segments, [*edges, (0, 7, "enables", CLIPS - 1)])
+    for number, person in enumerate(PEOPLE):
+        name(store, PARTY, number, person, f"<face_{number}>", f"<voice_{number}>")
     events, server = asked(store)
     sent = [sum(map(len, texts_of(request))) for request in server.requests]
     rounds = sum(isinstance(event, RoundOpened) for event in events)

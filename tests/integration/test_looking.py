@@ -28,7 +28,7 @@ from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.picture_cards import Card, jpeg
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, recording, watch
-from tests.support.runs import ask
+from tests.support.runs import ask, of
 from tests.support.seeing_model import (
     Eyes,
     Image,
@@ -85,10 +85,6 @@ def asked(
 
 def instant(second: int) -> TimeSpan:
     return TimeSpan.of(second * 1000, second * 1000 + 1)
-
-
-def of(events: list[Event], kind: type[Any]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize(("text", "value", "second"), sample(QUESTIONS[:1], QUESTIONS))
@@ -153,10 +149,9 @@ def test_only_what_was_shown_can_be_seen_and_it_has_a_limit(slides: Store, eyes:
         made = SeeingModel(eyes)(request)
         if purpose_of(request) != "assess":
             return made
-        shown_ref = made["seen"][0]["image"]
         seen = [
             {"image": "k4711", "text": "a dragon"},
-            {"image": shown_ref, "text": "<card> [m1] " + "very long " * 900},
+            {"image": made["seen"][0]["image"], "text": "<card> [m1] " + "very long " * 900},
             {"image": "the last one", "text": "a door"},
         ]
         return made | {"seen": seen}
@@ -182,8 +177,7 @@ def test_images_outside_focus_are_shown_once_those_in_it_were(slides: Store, eye
     add_event_graph(slides, PARTY, [Segment(0, "the beginning", "They begin to talk.", (0,), 1)])
     made, events, _ = asked(slides, SeeingModel(eyes), QUESTIONS[2][0])
     first, second = [e.evidence for e in of(events, EvidenceRetrieved)][:2]
-    assert {e.clip for e in first} == {0}
-    assert {e.clip for e in second[:2]} == {1}
+    assert ({e.clip for e in first}, {e.clip for e in second[:2]}) == ({0}, {1})
     assert is_right(made, "triangle", instant(34))
 
 
@@ -206,8 +200,7 @@ def test_the_next_step_is_shown_as_many_of_the_images_as_the_budget_allows(
     text, budget = "Which number is on the cyan card?", {"tokens": tokens, "rounds": 2}
     _, _, server = asked(slides, counting(SeeingModel(eyes)), text, ask=budget)
     first, second = [r for r in server.requests if purpose_of(r) == "act"]
-    assert images_of(first) == []
-    assert len(images_of(second)) == again
+    assert (images_of(first), len(images_of(second))) == ([], again)
     shown = images_of(next(r for r in server.requests if purpose_of(r) == "assess"))
     assert images_of(second) == shown[:again]
 

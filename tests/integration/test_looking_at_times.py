@@ -83,8 +83,7 @@ def test_what_the_file_shows_at_a_time_is_found_and_can_be_cited(
     found = look(store, at, at + 1)
     (image,), (evidence,) = found.images, found.evidence
     pixels = decoded(store.blobs.get(image.blob))
-    assert main_colour(pixels) == COLOURS_SHOWN[colour]
-    assert pixels.shape[1::-1] == SIZE
+    assert (main_colour(pixels), pixels.shape[1::-1]) == (COLOURS_SHOWN[colour], SIZE)
     assert (evidence.ref, evidence.span.start_ms) == (image.ref, round(at * 1000))
     assert "decoded from the video's file" in evidence.text
     assert not found.nothing_close
@@ -104,8 +103,7 @@ def test_looking_twice_stores_once_and_changes_no_memory(store: Store, file: Pat
 
     before, stored = dumped(), frames(store)
     first, second = look(store, 12, 13), look(store, 12, 13)
-    assert first.images == second.images
-    assert frames(store) == stored + 1
+    assert (first.images, frames(store)) == (second.images, stored + 1)
     assert dumped() == before
     view = MemoryView(scopes=(Scope(video=name, last_clip=1),))
     ranked = Retrievers(store, Tools(), Settings()).search(view, Mode.KEYFRAME, "the board")

@@ -26,13 +26,8 @@ from graphs.ask_result import answer_json
 from library.rounds import load_history
 from store.database import Store
 from store.driver import driver_of
-from store.queries.trajectories import (
-    add_trajectory,
-    append_events,
-    events_of,
-    find_trajectory,
-    list_trajectories,
-)
+from store.queries.trajectories import add_trajectory, append_events, events_of, find_trajectory
+from tests.support.asking import latest
 from tests.support.machine import (
     FINDS,
     VIDEO,
@@ -61,8 +56,7 @@ def asked(store: Store, memory: list[Any], **scripts: Any) -> Ran:
 
 def resolved(turn: DecisionContext) -> Assessment:
     assert turn.current is not None
-    ref = turn.evidence[-1].ref
-    claim = Resolution(subtask=turn.current.id, answer="the door", refs=(ref,))
+    claim = Resolution(subtask=turn.current.id, answer="the door", refs=(turn.evidence[-1].ref,))
     return Assessment(resolved=(claim,))
 
 
@@ -136,8 +130,7 @@ def test_two_empty_rounds_saturate_and_open_question_may_be_missing(watched_stor
     made = ran.asked.answer
     assert (made.not_in_memory, made.citations, made.confidence) == (True, (), 0.0)
     assert len(made.searched) == 4
-    assert made.text == "This is not in memory."
-    assert made.note == PICTURES_NOT_SEARCHED
+    assert (made.text, made.note) == ("This is not in memory.", PICTURES_NOT_SEARCHED)
 
 
 def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> None:
@@ -185,8 +178,7 @@ def test_bare_conclusion_is_asked_again_then_quoted(watched_store: Store, said: 
 
 def test_once_a_budget_runs_out_the_answer_is_from_what_was_found(watched_store: Store) -> None:
     ran = asked(watched_store, [ONE], act=[varied, BudgetExceeded("the tokens are spent")])
-    assert ran.of(Ended)[0].why == "the tokens are spent"
-    assert ran.asked.rounds == 2
+    assert (ran.of(Ended)[0].why, ran.asked.rounds) == ("the tokens are spent", 2)
     assert ran.asked.answer.text == "Ann opens the door of the house"
     spent = BudgetExceeded("the tokens are spent")
     ran = asked(watched_store, [ONE], act=[varied, spent], conclude=[spent])
@@ -245,7 +237,7 @@ def test_a_broken_off_question_goes_on_from_its_last_step(watched_store: Store) 
     with runner_for(watched_store, contexts) as runner:
         with pytest.raises(RuntimeError, match="power"):
             runner.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
-        left = _latest(watched_store)
+        left = latest(watched_store).id
     with runner_for(watched_store, contexts) as runner:
         result = runner.resume(left[:8])
         assert runner.resume(left).answer == result.answer
@@ -254,11 +246,6 @@ def test_a_broken_off_question_goes_on_from_its_last_step(watched_store: Store) 
     with watched_store.begin() as session:
         assert events_of(session, left) == whole.events
         assert find_trajectory(session, left).state == "done"
-
-
-def _latest(store: Store) -> str:
-    with store.begin() as session:
-        return list_trajectories(session)[0].id
 
 
 def test_question_that_was_killed_before_its_first_step_begins_there(watched_store: Store) -> None:

@@ -210,8 +210,7 @@ def test_the_tools_of_strategies_are_offered_by_their_own_names(party: ApiState)
 def test_a_tool_of_a_strategy_takes_what_models_are_given_and_the_videos(party: ApiState) -> None:
     found = called(party, "plain-rag_nearest", "plain-rag", query="a slow song", video=[PARTY])
     assert found.structured_content["evidence"][0]["text"] == "Bob plays a slow song on the piano"
-    asked = {"query": "a slow song", "pages": 3}
-    wrong = called(party, "plain-rag_nearest", "plain-rag", **asked)
+    wrong = called(party, "plain-rag_nearest", "plain-rag", query="a slow song", pages=3)
     assert wrong.is_error
     assert "pages" in wrong.content[0].text
 

@@ -10,13 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from domain.asking import Answer, Question
-from domain.trajectory import (
-    Acted,
-    Ended,
-    Event,
-    EvidenceRetrieved,
-    Guarded,
-)
+from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved, Guarded
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
@@ -147,8 +141,7 @@ def test_a_malformed_reply_is_repaired_once_then_code_acts(house: Store) -> None
     assert "Your last reply was refused: get_subgraph: macro_id" in made.pages[1]
     assert [one.mode for one in made.searches[:2]] == ["get_summary", "search_nodes"]
     assert made.searches[1].query == BIKE
-    unreadable = Asked(house, ["no", "no", "no", "no"])
-    assert [one.mode for one in unreadable.searches[:3]] == [
+    assert [one.mode for one in Asked(house, ["no", "no", "no", "no"]).searches[:3]] == [
         "get_summary",
         "search_nodes",
         "get_subgraph",

@@ -55,8 +55,7 @@ def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
     path = make_video(tmp_path / "plain.mp4").rename(tmp_path / f"{LATIN}.mp4")
     workspace = Workspace(home, store, load_profile("local"), WordToolbox())
     with open_video(workspace, path) as work:
-        assert work.pending() == list(range(work.state().clips))
-        assert work.path == path
+        assert (work.pending(), work.path) == (list(range(work.state().clips)), path)
     (entry,) = all_videos(store).items
     assert (entry.title, entry.path) == ("caf�", None)
     assert show_video(store, LATIN).video.id == entry.id

@@ -38,23 +38,17 @@ def watch_party(store: Store) -> None:
 
 
 @pytest.fixture
-def party(store: Store) -> Store:
+def built(store: Store) -> Store:
     watch_party(store)
     with store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
+    build(workspace_of(store), PARTY, find_strategy("memdreamer"), lambda *_: None)
     return store
-
-
-@pytest.fixture
-def built(party: Store) -> Store:
-    build(workspace_of(party), PARTY, find_strategy("memdreamer"), lambda *_: None)
-    return party
 
 
 def test_chapters_are_a_partition_with_a_border_where_the_topic_changes(built: Store) -> None:
     found = load_outline(built, PARTY, 2).finest()
-    assert found[0].span.start_ms == 0
-    assert found[-1].span.end_ms == CLIPS * 30_000
+    assert (found[0].span.start_ms, found[-1].span.end_ms) == (0, CLIPS * 30_000)
     assert all(a.span.end_ms == b.span.start_ms for a, b in pairwise(found))
     assert 12 * 30_000 in borders(load_outline(built, PARTY, 2))
 

@@ -62,8 +62,7 @@ def test_parts_of_a_node_fill_it_and_lead_back_to_it(party: Store) -> None:
     built(party, "memdreamer")
     whole = zoomed(party)
     assert whole.here is not None
-    assert whole.path == ()
-    assert whole.noun == "super event"
+    assert (whole.path, whole.noun) == ((), "super event")
     nouns = []
     while whole.parts:
         here = whole.here
@@ -75,8 +74,7 @@ def test_parts_of_a_node_fill_it_and_lead_back_to_it(party: Store) -> None:
         nouns.append(whole.noun)
         whole = zoomed(party, whole.parts[-1].id)
         assert whole.path[-1] == here
-    assert nouns == ["super event", "macro event", "event"]
-    assert len(whole.path) == 3
+    assert (nouns, len(whole.path)) == (["super event", "macro event", "event"], 3)
 
 
 @pytest.mark.full

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from domain.media import ClipState, Percept, Video
+from domain.media import ClipState, Video
 from library.memory import events
 from memory.write_clip import remember
 from people.across_videos import rename
@@ -36,18 +36,6 @@ TOOLS: Any = Tools()
 TITLE = "**my** <b>talk</b> :red[1] $x$"
 
 
-def scene(n: int) -> Percept:
-    start = 30 * n
-    plate = (text_at(start + 5, "Grace Hopper"), text_at(start + 5, "Professor", row=1))
-    return percept(
-        n,
-        faces=(face(0, 1, (start, start + 25)),),
-        voices=(voice(0, 1, (start, start + 6)),),
-        utterances=(said(start, f"Look at <script>{n}</script> and **this**.", voice=0),),
-        screen_texts=plate,
-    )
-
-
 @pytest.fixture
 def talk(app_library: Store) -> Store:
     """A talk of three clips, the last of which failed."""
@@ -55,7 +43,17 @@ def talk(app_library: Store) -> Store:
     with app_library.begin() as session:
         add_video(session, video, [clip(n) for n in range(3)], {})
     for n in range(2):
-        one = Perceived(scene(n))
+        start = 30 * n
+        plate = (text_at(start + 5, "Grace Hopper"), text_at(start + 5, "Professor", row=1))
+        one = Perceived(
+            percept(
+                n,
+                faces=(face(0, 1, (start, start + 25)),),
+                voices=(voice(0, 1, (start, start + 6)),),
+                utterances=(said(start, f"Look at <script>{n}</script> and **this**.", voice=0),),
+                screen_texts=plate,
+            )
+        )
         assert remember(app_library, VIDEO, one, local_writers(), TOOLS, SETTINGS) == ClipState.DONE
     with app_library.begin() as session:
         mark_clip(session, VIDEO, 2, ClipState.FAILED, "the model said <nothing>")

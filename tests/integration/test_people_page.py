@@ -113,9 +113,8 @@ def test_people_are_shown_with_when_they_appear(recording: Store) -> None:
     assert [span.start_ms for span in first.seen_spans] == [0, 60_000]
     assert [span.start_ms for span in first.heard_spans] == [0, 60_000]
     said = words(open_page("people", video=VIDEO, person=first.number))
-    assert "0:00-1:04" in said
-    assert "seen " in said
-    assert "▶ 1:00" in said
+    for part in ("0:00-1:04", "seen ", "▶ 1:00"):
+        assert part in said
 
 
 def test_somebody_is_named_and_the_name_is_taken_back(recording: Store) -> None:

@@ -243,6 +243,5 @@ def test_more_lines_than_a_statement_takes_parameters(store: Store) -> None:
     with store.begin() as session:
         found = memories_of_clips(session, video, range(80_000), 0)
         assert tags_of(session, ids) == {}
-    assert [one.memory.id for one in found] == ids
-    assert found[-1].vector.tolist() == vector
+    assert ([one.memory.id for one in found], found[-1].vector.tolist()) == (ids, vector)
     assert len(show_video(store, video).clips[0].lines) == COUNT

@@ -35,8 +35,7 @@ def watch(
     @cache
     def watched(name: str) -> list[Perceived]:
         path = find(name)
-        raws = read_clips(path, probe(path), SETTINGS)
-        return [perceive(raw, toolbox, SETTINGS) for raw in raws]
+        return [perceive(raw, toolbox, SETTINGS) for raw in read_clips(path, probe(path), SETTINGS)]
 
     return watched
 

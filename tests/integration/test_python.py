@@ -48,13 +48,9 @@ def video(store: Store, tmp_path: Path) -> Path:
 @pytest.fixture
 def library(store: Store, video: Path) -> Iterator[VideoLibrary]:
     del video
-    with opened(store) as found:
-        yield found
-
-
-def opened(store: Store) -> VideoLibrary:
     profile = load_profile("local", None)
-    return VideoLibrary(nullcontext(Workspace(store.home, store, profile, WordToolbox())))
+    with VideoLibrary(nullcontext(Workspace(store.home, store, profile, WordToolbox()))) as found:
+        yield found
 
 
 @pytest.fixture
@@ -134,8 +130,7 @@ def test_an_answer_is_followed_step_by_step(library: VideoLibrary) -> None:
     *steps, last = library.ask_stream("Who opens the gate?", "party")
     assert isinstance(last, homer_video.VideoAnswer)
     kinds = [step.kind for step in steps if not isinstance(step, homer_video.VideoAnswer)]
-    assert kinds[0] == "question"
-    assert kinds[-1] == "end"
+    assert (kinds[0], kinds[-1]) == ("question", "end")
     assert last.citations[0].title == "party"
 
 

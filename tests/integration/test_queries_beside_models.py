@@ -133,8 +133,7 @@ def test_a_fact_about_somebody_seen_is_known_of_the_same_one_heard(known: Store)
             fact = closest_fact(session, VIDEO, about, look)
             return fact and fact[0]
 
-        assert found(whole) == seen
-        assert found([people[2]]) == other
+        assert (found(whole), found([people[2]])) == (seen, other)
         assert found(whole, [people[2]]) is None
 
 
@@ -327,8 +326,7 @@ def test_statements_about_a_voice_are_in_order(known: Store) -> None:
         faces = add_identities(session, VIDEO, IdentityKind.FACE, 2, 0)
         voices = add_identities(session, VIDEO, IdentityKind.VOICE, 2, 0)
         ids = {(one.kind, one.number): one.id for one in [*faces, *voices]}
-        stated = [(1, 0, 2.0), (0, 0, 0.5), (1, 0, 1.5), (0, 1, 3.0)]
-        for face, voice, support in stated:
+        for face, voice, support in [(1, 0, 2.0), (0, 0, 0.5), (1, 0, 1.5), (0, 1, 3.0)]:
             one = IdentityStatement(face=face, voice=voice, clip=0, support=support, reason="r")
             add_statements(session, VIDEO, [one], ids)
         found = stated_support(session, VIDEO, [voices[0].id])

@@ -75,24 +75,6 @@ def found(store: Store, query: str, text: TextEmbedder | None = None) -> str:
     return " ".join(piece.text for piece in result.evidence[:2])
 
 
-@pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Stop after so many batches."""
-
-    def stop(after: int) -> None:
-        passed = 0
-
-        def happen(point: faults.FaultPoint) -> None:
-            nonlocal passed
-            passed += point is faults.FaultPoint.REEMBEDDED_BATCH
-            if passed == after:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(faults, "fault_point", happen)
-
-    return stop
-
-
 def test_the_memory_is_that_of_a_video_watched_with_the_new_encoder(
     store: Store, make_database: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -110,13 +92,17 @@ def test_the_memory_is_that_of_a_video_watched_with_the_new_encoder(
 
 
 def test_an_interrupted_run_goes_on_and_searches_take_the_old_vectors_until_the_end(
-    store: Store, broken: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def broken(point: faults.FaultPoint) -> None:
+        if point is faults.FaultPoint.REEMBEDDED_BATCH:
+            raise KeyboardInterrupt
+
     monkeypatch.setattr("memory.reembed.CLIPS", 2)
     watch_talk(store)
     begin(store)
     before = left(store)
-    broken(1)
+    monkeypatch.setattr(faults, "fault_point", broken)
     with pytest.raises(KeyboardInterrupt):
         reembed_video(store, VIDEO, NEW, Quiet())
     rest = left(store)

@@ -30,7 +30,7 @@ from graphs.replay import Replayed, replay
 from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import add_trajectory, events_of, list_trajectories, marks_of
-from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import PARTY, WordToolbox, latest
 from tests.support.full_suite import ends, sample
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import Answer, OpenAIServer
@@ -47,11 +47,6 @@ QUESTIONS = (
     Question(text="What happens at the party?", videos=(PARTY,), as_of_ms=60_000),
     Question(text="Who sings and who plays the piano?", videos=(PARTY,)),
 )
-
-
-def latest(store: Store) -> str:
-    with store.begin() as session:
-        return list_trajectories(session)[0].id
 
 
 ROWS = """
@@ -78,7 +73,7 @@ def llm(store: Store, script: Callable[[dict[str, Any]], Any] = obedient, **chan
         try:
             return ask(store, toolbox, GATE).trajectory_id
         except ModelError:
-            return latest(store)
+            return latest(store).id
 
 
 def same(made: Replayed) -> bool:
@@ -262,8 +257,7 @@ def test_what_is_not_on_record_cannot_be_replayed(party: Store) -> None:
         assert list_trajectories(session) == []
     trajectory = local(party, GATE)
     with party.begin() as session:
-        view = list_trajectories(session)[0].view
-        add_trajectory(session, "empty", GATE, view, "homer", "local")
+        add_trajectory(session, "empty", GATE, list_trajectories(session)[0].view, "homer", "local")
     with pytest.raises(InputError, match="before anything was recorded"):
         replay(party, "empty")
     change(party, trajectory, "question", "{reasoner}", '"oracle"')

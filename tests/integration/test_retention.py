@@ -110,19 +110,6 @@ def frames(store: Store) -> list[tuple[int, float, int, int]]:
         return [(clip, q, w, h) for clip, q, w, h in session.execute(query)]
 
 
-def keep_frames(store: Store) -> None:
-    """Keep frames of a strategy as well: three in each clip."""
-    noise, made = np.random.default_rng(2), Blobs()
-    names = [made.add(noise.integers(0, 255, (72, 128, 3), np.uint8), 90) for _ in range(6)]
-    size: dict[str, Any] = {"width": 128, "height": 72, "tier": 0, "reason": "sharp"}
-    with store.begin() as session:
-        for n, sha in enumerate(names):
-            store.blobs.put(made[sha])
-            place = {"clip": n // 3, "time_ms": 10_000 * n, "blob": sha}
-            session.add(FrameRow(video_id=VIDEO, builder="one", **place, **size))
-        add_blobs(session, VIDEO, {sha: len(data) for sha, data in made.items()})
-
-
 def kept(store: Store) -> list[tuple[int, int, int]]:
     row = FrameRow
     with store.begin() as session:
@@ -131,7 +118,16 @@ def kept(store: Store) -> list[tuple[int, int, int]]:
 
 
 def test_frames_of_strategies_become_fewer_and_smaller_like_keyframes(app_library: Store) -> None:
-    keep_frames(app_library)
+    # Keep frames of a strategy as well: three in each clip.
+    noise, made = np.random.default_rng(2), Blobs()
+    names = [made.add(noise.integers(0, 255, (72, 128, 3), np.uint8), 90) for _ in range(6)]
+    size: dict[str, Any] = {"width": 128, "height": 72, "tier": 0, "reason": "sharp"}
+    with app_library.begin() as session:
+        for n, sha in enumerate(names):
+            app_library.blobs.put(made[sha])
+            place = {"clip": n // 3, "time_ms": 10_000 * n, "blob": sha}
+            session.add(FrameRow(video_id=VIDEO, builder="one", **place, **size))
+        add_blobs(session, VIDEO, {sha: len(data) for sha, data in made.items()})
     before = room(app_library)
     (less,) = aged(app_library, 40).videos
     assert (less.images, less.smaller) == (8, 4)
@@ -150,8 +146,7 @@ def room(store: Store) -> int:
 
 def test_nothing_goes_unless_it_is_asked_for_or_old_enough(app_library: Store) -> None:
     before = frames(app_library), room(app_library)
-    assert aged(app_library, 10_000, tiers=()).videos == ()
-    assert aged(app_library, 29).videos == ()
+    assert (aged(app_library, 10_000, tiers=()).videos, aged(app_library, 29).videos) == ((), ())
     assert (frames(app_library), room(app_library)) == before
 
 
@@ -176,8 +171,7 @@ def test_first_the_best_image_of_each_clip_stays_smaller(app_library: Store) -> 
 def test_then_there_are_words_only(app_library: Store) -> None:
     (one,) = aged(app_library, 91).videos
     assert (one.keep, one.images, one.smaller) == ("text", 7, 0)
-    assert frames(app_library) == []
-    assert room(app_library) == 0
+    assert (frames(app_library), room(app_library)) == ([], 0)
     with app_library.begin() as session:
         assert session.scalars(select(ScreenTextRow.text)).all() == ["EXIT"]
         assert session.scalars(select(SightingRow.blob)).all() == [None]
@@ -186,8 +180,7 @@ def test_then_there_are_words_only(app_library: Store) -> None:
 def test_at_last_it_is_forgotten(app_library: Store) -> None:
     (one,) = aged(app_library, 366).videos
     assert (one.keep, one.images) == ("nothing", 7)
-    assert all_videos(app_library).items == ()
-    assert room(app_library) == 0
+    assert (all_videos(app_library).items, room(app_library)) == ((), 0)
 
 
 @pytest.mark.parametrize("how", ["id", "sha"])
@@ -262,6 +255,5 @@ def test_the_command_tells_first_and_asks(app_library: Store, homer: Any) -> Non
     code, _, output = homer("-p", "mine", answer="n\n")
     assert (code, "of 1 video? It cannot be undone" in output) == (1, True)
     assert len(frames(app_library)) == 6
-    assert homer("-p", "mine", "--yes")[0] == 0
-    assert len(frames(app_library)) == 2
+    assert (homer("-p", "mine", "--yes")[0], len(frames(app_library))) == (0, 2)
     assert "nothing is old enough" in homer("-p", "mine", "--yes")[2]

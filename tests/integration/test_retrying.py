@@ -74,8 +74,7 @@ def test_one_clip_is_tried_again_and_then_the_rest(workspace: Workspace, broken:
     assert state(workspace, broken) == FAILED
     rest = homer("retry", "film", "--direct")
     assert rest.exit_code == 0, rest.stderr
-    assert states(workspace, broken) == ["done"] * 4
-    assert state(workspace, broken) == "done"
+    assert (states(workspace, broken), state(workspace, broken)) == (["done"] * 4, "done")
     nothing = homer("retry", "film", "--direct")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "no clip of film has failed" in nothing.stderr

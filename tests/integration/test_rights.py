@@ -258,8 +258,7 @@ class TestGrants:
         answered = own.runner().ask(Question(text="Who is there?", videos=(TALK,)))
         with own.store.begin() as session:
             row = find_trajectory(session, answered.trajectory_id)
-            assert row.view.videos == (TALK,)
-            assert row.state == "done"
+            assert (row.view.videos, row.state) == ((TALK,), "done")
         assert own.runner().resume(answered.trajectory_id).answer == answered.answer
         with pytest.raises(NotFound):
             own.runner().ask(Question(text="Who is there?", videos=(INTERVIEW,)))

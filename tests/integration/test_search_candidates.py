@@ -421,13 +421,10 @@ class Plans:
         return psycopg.ClientCursor(self._driver).execute("SELECT NULL WHERE false")
 
 
-READING = (candidates, clip_contents, people_in_view, search)
-
-
 def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
     with store.begin() as session, pytest.MonkeyPatch.context() as patch:
         plans = Plans(driver_of(session.connection()))
-        for module in READING:
+        for module in (candidates, clip_contents, people_in_view, search):
             patch.setattr(module, "reading_driver", lambda _: plans)
         query(session)
     assert plans.plan
@@ -435,7 +432,6 @@ def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
 
 
 VECTOR = WordEmbedder().embed(["a dog"])
-FEW = [(0, 3), (1, 7)]
 QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
     "nearest clips": (lambda db, s: near_clips(db, s[:1], VECTOR, 9), "memories_"),
     "of a speaker": (
@@ -447,7 +443,7 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
         lambda db, s: videos_with_words(db, s, [["number7"], ["number7", "clip3"]]),
         "memories_words",
     ),
-    "lines of clips": (lambda db, s: lines_of_clips(db, s, FEW, SIZE), "memories_"),
+    "lines of clips": (lambda db, s: lines_of_clips(db, s, [(0, 3), (1, 7)], SIZE), "memories_"),
     "mentions": (
         lambda db, s: lines_mentioning(db, s[:1], {s[0].video: {"<face_1>"}}, VECTOR[0], 9),
         "memor",

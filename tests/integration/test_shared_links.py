@@ -101,8 +101,7 @@ def test_the_page_speaks_the_language_of_the_strangers_browser(
 
 def test_nobody_stores_the_page(store: Store, answer: SharedLink, stranger: TestClient) -> None:
     headers = stranger.get(signed_path(answer)).headers
-    assert headers["cache-control"] == "no-store"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "no-referrer")
     assert "default-src 'none'" in headers["content-security-policy"]
 
 

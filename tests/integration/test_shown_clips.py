@@ -58,8 +58,7 @@ def workspace(home: Home, store: Store, server: OpenAIServer, **memory: Any) -> 
         watch=WatchSettings(clip_ms=2_000, keyframes=1), memory=MemorySettings(**memory)
     )
     lacking = {"objects": "none", "sounds": "none"}
-    chat = {"default": spec}
-    profile = Profile(name="p", writer="llm", chat=chat, settings=settings, **lacking)
+    profile = Profile(name="p", writer="llm", chat={"default": spec}, settings=settings, **lacking)
     notes = home.root / "notes"
     notes.mkdir()
     return Workspace(home, store, profile, LightToolbox(profile, notes))
@@ -207,8 +206,7 @@ def test_ingestion_takes_the_estimate(home: Home, store: Store, tmp_path: Path, 
         known = estimate_file(opened, other)
     assert known.model_timed
     assert known.tokens_out == pytest.approx(used.tokens_out / used.clips, rel=0.01)
-    assert again.clips == 0
-    assert str(again) == "colours: nothing to watch, it is in memory"
+    assert (again.clips, str(again)) == (0, "colours: nothing to watch, it is in memory")
     assert f"{estimate.images:.1f} images and" in str(estimate)
     assert f"{used.images / used.clips:.1f} images and" in str(used)
 

@@ -110,8 +110,7 @@ def test_held_out_accuracy_rises_by_the_planted_effect_and_by_nothing_else(
 
 def test_nothing_is_lost_over_a_restart(learned: Store, report: RunReport) -> None:
     with open_store(learned.home, learned.url) as again:
-        assert list_skills(again) == list_skills(learned)
-        assert run_report(again, "run") == report
+        assert (list_skills(again), run_report(again, "run")) == (list_skills(learned), report)
 
 
 @pytest.mark.full
@@ -122,8 +121,7 @@ def test_online_it_gets_better_as_it_goes_on(
     evaluate(store, world(tmp_path, videos=5), protocol=Protocol.ONLINE)
     curve = {(p.arm, p.batch): p for p in run_report(store, "run").curve}
     first, last = curve[WITH_SKILLS, 0], curve[WITH_SKILLS, 3]
-    assert first.right == curve[WITHOUT_SKILLS, 0].right
-    assert (first.given, first.in_use) == (0, 0)
+    assert (first.right, first.given, first.in_use) == (curve[WITHOUT_SKILLS, 0].right, 0, 0)
     assert last.given > 0
     assert last.in_use > 0
     assert last.right is not None

@@ -82,8 +82,7 @@ def test_what_was_found_is_the_answer_and_says_that_it_was_stopped(
     asked, reasoner = stopped_asking(store, OPEN, **scripts)
     assert SO_FAR in asked.answer.note
     if cited is not None:
-        assert asked.answer.text == text
-        assert [c.ref for c in asked.answer.citations] == cited
+        assert (asked.answer.text, [c.ref for c in asked.answer.citations]) == (text, cited)
     with store.begin() as session:
         row = find_trajectory(session, asked.trajectory_id)
         events = events_of(session, row.id)
@@ -151,8 +150,7 @@ def test_calls_paid_for_before_the_stop_are_counted_and_not_paid_twice(store: St
         paid = len(server.requests)
         assert resume(store, toolbox, asked.trajectory_id).answer.option
         purposes = [purpose_of(r) for r in server.requests]
-    assert paid == 3
-    assert purposes.count("plan") == 1
+    assert (paid, purposes.count("plan")) == (3, 1)
     assert "stop" not in kinds(store, asked.trajectory_id)
     assert replay(store, asked.trajectory_id).whole
 

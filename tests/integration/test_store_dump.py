@@ -67,8 +67,7 @@ def one_a_table() -> list[tuple[str, str]]:
 def module_store(
     postgres: Any, tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
 ) -> Any:
-    home = Home(tmp_path_factory.mktemp("dumped")).make()
-    with open_store(home, make_database()) as opened:
+    with open_store(Home(tmp_path_factory.mktemp("dumped")).make(), make_database()) as opened:
         fill(opened, A)
         with opened.begin() as session:
             # An encoder shows where it is another than the one on record.
@@ -164,8 +163,7 @@ def test_a_dump_knows_only_its_own_video(store: Store) -> None:
     fill(store, A)
     alone = dumped(store)
     fill(store, B, "another")
-    assert dumped(store) == alone
-    assert dumped(store, "c" * 16) == []
+    assert (dumped(store), dumped(store, "c" * 16)) == (alone, [])
 
 
 values = st.recursive(

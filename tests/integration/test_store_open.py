@@ -43,7 +43,6 @@ def a_video() -> VideoRow:
     return VideoRow(
         id="a" * 16,
         title="t",
-        path=None,
         profile="local",
         state="watching",
         models={},
@@ -130,8 +129,7 @@ def test_a_database_of_the_users_own_is_named_by_the_environment(
     plain = libpq_url(parse_url(database))
     monkeypatch.setenv("HOMER_DATABASE_URL", plain.replace("postgresql:", "postgres:"))
     with open_store(home) as store:
-        assert store.psycopg_url == plain
-        assert count(store) == 0
+        assert (store.psycopg_url, count(store)) == (plain, 0)
     assert not EmbeddedPostgres(home).running()
 
 

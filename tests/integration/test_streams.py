@@ -109,8 +109,7 @@ def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
     portrait = watched(workspace, Fed(tmp_path / "door", [three, three], away_s=59))
     assert spans(portrait) == [(0, 20), (20, 30), (600, 620), (620, 630)]
     assert gaps(portrait) == [(30, 600, GapReason.LOST)]
-    assert [clip.state for clip in portrait.clips] == ["done"] * 4
-    assert portrait.state == "done"
+    assert ([clip.state for clip in portrait.clips], portrait.state) == (["done"] * 4, "done")
     assert portrait.video.path is None
     assert portrait.stream is not None
     assert sum(one.tally.came for one in portrait.stream.clips.values()) == 60
@@ -170,8 +169,7 @@ def test_started_again_it_is_the_same(workspace: Workspace, tmp_path: Path, thre
     assert again.video.id == first.video.id
     with workspace.store.begin() as session:
         added = [(one.deed, one.subject) for one in audit_entries(session)]
-    assert added == [(Deed.ADDED, first.video.id)]
-    assert heard.notes[0] == "opened 2 2"
+    assert (added, heard.notes[0]) == ([(Deed.ADDED, first.video.id)], "opened 2 2")
     assert spans(again)[:3] == [(0, 20), (20, 30), (1200, 1220)]
     assert gaps(again)[0] == (30, 1200, GapReason.STOPPED)
     assert [clip.index for clip in again.clips] == list(range(len(again.clips)))
@@ -181,8 +179,7 @@ def test_started_again_it_is_the_same(workspace: Workspace, tmp_path: Path, thre
 def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
     workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
-    fed = Fed(tmp_path / "door", [three])
-    with opened(workspace, fed) as work:
+    with opened(workspace, Fed(tmp_path / "door", [three])) as work:
         work.start_stream()
         assert work.take_up(wait=True) == 0
         work.perceive(0)
@@ -190,8 +187,7 @@ def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
     later = Fed(tmp_path / "door", [three, three])
     later.clock.ms += 60_000
     portrait = watched(workspace, later)
-    assert spans(portrait)[0] == (600, 620)
-    assert gaps(portrait)[0] == (0, 600, GapReason.STOPPED)
+    assert (spans(portrait)[0], gaps(portrait)[0]) == ((600, 620), (0, 600, GapReason.STOPPED))
 
 
 def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
@@ -242,8 +238,7 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
     portrait = watched(workspace, fed)
     assert portrait.stream is not None
     levels = [one.level for one in portrait.stream.clips.values()]
-    assert levels[0] == 0
-    assert levels == sorted(levels)
+    assert (levels[0], levels) == (0, sorted(levels))
     assert levels[-1] >= 3
     assert left_out[-1][:2] == ("objects", "screen")
     reported = portrait.stream.clips
@@ -351,8 +346,7 @@ def test_the_command_watches_a_pipe_and_says_what_it_kept(
         "[profiles.local.settings.watch]\nclip_ms = 2000\nsample_fps = 2.0\nkeyframes = 1\n"
     )
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    fed = Fed(tmp_path / "door", [three])
-    with fed.feeding() as source:
+    with Fed(tmp_path / "door", [three]).feeding() as source:
         command = ["watch", source.address, "--title", "door", "--direct", "--away", "0", "--json"]
         found = CliRunner().invoke(app, command)
     assert found.exit_code == 0, found.stderr
@@ -365,8 +359,7 @@ def test_a_model_sees_streams_as_files(workspace: Workspace, tmp_path: Path, thr
     reply = {"lines": [{"kind": "episodic", "text": "It goes on."}], "segments": []}
     with OpenAIServer(lambda _: reply) as server:
         spec = ChatSpec(model="openai:m", base_url=server.base_url, video=True)
-        chat = {"writer": "llm", "chat": {"default": spec}}
-        profile = workspace.profile.model_copy(update=chat)
+        profile = workspace.profile.model_copy(update={"writer": "llm", "chat": {"default": spec}})
         shown = replace(
             workspace, profile=profile, toolbox=Toolbox(profile, workspace.toolbox.weights)
         ).with_clip_view("video")

@@ -45,13 +45,12 @@ Nobody crossed it.
 
 
 INSIDE = ((500, 1400, "The drawbridge opens."), (3500, 4300, "Home."))
-CHAPTERS = ("Arrival", "The long way home")
 
 
 def with_texts(source: Path, path: Path) -> Path:
     """The pictures of ``source`` with a track of subtitles and two chapters, in Matroska."""
     words = words_file(source.with_suffix(".words.srt"), INSIDE)
-    return with_words(source, words, path, "eng", CHAPTERS)
+    return with_words(source, words, path, "eng", ("Arrival", "The long way home"))
 
 
 @pytest.fixture
@@ -82,8 +81,7 @@ def output(workspace: Workspace) -> list[tuple[int, str, str]]:
 
 
 def test_subtitles_beside_a_video_are_read_only_if_asked(workspace: Workspace, talk: Path) -> None:
-    assert watch(workspace, talk).exit_code == 0
-    assert output(workspace) == []
+    assert (watch(workspace, talk).exit_code, output(workspace)) == (0, [])
     assert watch(workspace, talk, "ignore").exit_code == 0
     refused = watch(workspace, talk, "use")
     assert refused.exit_code == InputError.exit_code
@@ -138,8 +136,7 @@ def test_damaged_subtitles_stop_this_video_only(workspace: Workspace, talk: Path
     )
     assert "talk.srt" in str(bad.error)
     assert "--subtitles ignore" in str(bad.error)
-    assert good.exit_code == 0
-    assert watch(workspace, talk).exit_code == 0
+    assert (good.exit_code, watch(workspace, talk).exit_code) == (0, 0)
 
 
 def test_tracks_and_chapters_inside_a_file_are_read_in_video_time(tmp_path: Path) -> None:
@@ -170,8 +167,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
     else:
         path = with_packets(source, codec, tmp_path / "talk.mp4", cues)
     found = read_source_texts(path, probe_source(path))
-    assert found.names == ("track 1",)
-    assert found.remarks == ()
+    assert (found.names, found.remarks) == (("track 1",), ())
     ((first, second),) = found.tracks
     assert (first.span, first.text) == (TimeSpan.of(500, 1400), "The drawbridge opens.")
     assert (second.span, second.text) == (TimeSpan.of(3500, 4300), "Home, at last. Now.")

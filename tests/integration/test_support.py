@@ -72,8 +72,7 @@ def test_a_model_that_says_how_well_evidence_supports_needs_no_other(watched_sto
     said = Conclusion(text="the door", refs=("m1",), support=output)
     settled = [claims("m1", support=output)]
     ran = asked(watched_store, {}, act=[LOOK], assess=settled, conclude=[lambda _: said])
-    assert ran.of(SupportScored) == []
-    assert ran.memory.claims == []
+    assert (ran.of(SupportScored), ran.memory.claims) == ([], [])
     assert [c.support for c in ran.asked.answer.citations] == [0.8]
 
 

@@ -60,8 +60,7 @@ def rows(folder: Path, name: str = TRAJECTORIES) -> list[dict[str, Any]]:
 
 
 def test_judged_answers_are_exported_with_their_rewards(party: Store, tmp_path: Path) -> None:
-    right = judged(party, CHOICE, right=True)
-    wrong = judged(party, OPEN, right=False)
+    right, wrong = judged(party, CHOICE, right=True), judged(party, OPEN, right=False)
     judged(party, CHOICE, right=True, strategy="homer")
     ask(party, WordToolbox(), CHOICE, strategy=RAG.name)
     fork(party, WordToolbox(), right, 1, ForkEdit())
@@ -82,8 +81,7 @@ def test_judged_answers_are_exported_with_their_rewards(party: Store, tmp_path: 
 
 
 def test_a_prompt_is_exported_once_with_view_of_its_question(party: Store, tmp_path: Path) -> None:
-    early = CHOICE.model_copy(update={"as_of_ms": 60_000})
-    for question in (CHOICE, CHOICE, early):
+    for question in (CHOICE, CHOICE, CHOICE.model_copy(update={"as_of_ms": 60_000})):
         judged(party, question, right=True)
     assert exported(party, tmp_path / "out").prompts == 2
     late, before = read_prompts(tmp_path / "out")
@@ -171,8 +169,7 @@ def test_a_failed_export_leaves_the_earlier_one(
     monkeypatch.setattr("evals.training.export.open_private", full)
     with pytest.raises(InputError, match="No space left"):
         exported(party, out)
-    assert read_manifest(out) == made
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert (read_manifest(out), [path.name for path in out.parent.iterdir()]) == (made, ["out"])
 
 
 def test_an_export_that_cannot_be_put_in_place_leaves_the_earlier_one(
@@ -210,8 +207,7 @@ def opened(store: Store, row: dict[str, Any]) -> Any:
 
 
 def test_environment_has_tools_over_the_view_of_the_question(party: Store, tmp_path: Path) -> None:
-    early = CHOICE.model_copy(update={"as_of_ms": 30_000})
-    for question in (CHOICE, early):
+    for question in (CHOICE, CHOICE.model_copy(update={"as_of_ms": 30_000})):
         judged(party, question, right=True)
     exported(party, tmp_path / "out")
     late, before = read_prompts(tmp_path / "out")

@@ -35,14 +35,7 @@ QUESTIONS = [f"{word} {doing}?" for word in ("Who", "Which of both") for doing i
 CALL = json.dumps({"name": "nearest", "arguments": {"query": "the gate of the garden"}})
 WRITTEN = (r"\boxed{A}", r"\boxed{B}", f"<tool_call>\n{CALL}\n</tool_call>")
 """What the model can write, besides the end of its turn: a random one hits on nothing else."""
-SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 STEPS, GROUP = 2, 8
-
-
-@pytest.fixture
-def export(store: Store, tmp_path: Path) -> Path:
-    """An export of as many questions as one step takes, each judged right."""
-    return exported(store, tmp_path / "export", QUESTIONS)
 
 
 def exported(store: Store, folder: Path, questions: list[str]) -> Path:
@@ -72,7 +65,7 @@ def tiny_tokenizer(prompts: list[Any], tools: list[Any], texts: list[str]) -> An
     rendered = [whole.apply_chat_template(one, tools=tools, tokenize=False) for one in prompts]
     trainer = trainers.BpeTrainer(
         vocab_size=1500,
-        special_tokens=list(SPECIAL),
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     made.train_from_iterator([*rendered, *texts], trainer)
@@ -84,22 +77,6 @@ def tiny_tokenizer(prompts: list[Any], tools: list[Any], texts: list[str]) -> An
         chat_template=qwen3_chat_template,
         padding_side="left",
     )
-
-
-def tiny_model(tokenizer: Any) -> Any:
-    torch.manual_seed(1)
-    config = transformers.Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=4096,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    return transformers.AutoModelForCausalLM.from_config(config)
 
 
 Callback: Any = transformers.TrainerCallback
@@ -137,7 +114,9 @@ def noted(trainer: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.timeout(900)
-def test_two_steps_of_grpo_run_on_a_tiny_model(store: Store, export: Path, tmp_path: Path) -> None:
+def test_two_steps_of_grpo_run_on_a_tiny_model(store: Store, tmp_path: Path) -> None:
+    # As many questions as one step takes, each judged right.
+    export = exported(store, tmp_path / "export", QUESTIONS)
     from evals.training.trainer import make_trainer
 
     workspace = workspace_of(store)
@@ -147,7 +126,19 @@ def test_two_steps_of_grpo_run_on_a_tiny_model(store: Store, export: Path, tmp_p
     results = [str(m["content"]) for row in rows for m in row["completion"]]
     prompts = [row["prompt"] for row in read_prompts(export)]
     tokenizer = tiny_tokenizer(prompts, [environment.nearest], results)
-    model = tiny_model(tokenizer)
+    torch.manual_seed(1)
+    config = transformers.Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=4096,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    model = transformers.AutoModelForCausalLM.from_config(config)
     writable = set(tokenizer.convert_tokens_to_ids([*WRITTEN, "<|im_end|>"]))
     suppressed = [token for token in range(len(tokenizer)) if token not in writable]
     trainer = make_trainer(
@@ -173,8 +164,7 @@ def test_two_steps_of_grpo_run_on_a_tiny_model(store: Store, export: Path, tmp_p
 
     rewards = torch.cat([batch["rewards"] for batch in batches]).reshape(-1, GROUP)
     advantages = torch.cat([batch["advantages"] for batch in batches]).reshape(-1, GROUP)
-    assert rewards.numel() == STEPS * 64
-    assert set(rewards.unique().tolist()) == {0.0, 1.0}
+    assert (rewards.numel(), set(rewards.unique().tolist())) == (STEPS * 64, {0.0, 1.0})
     mean, deviation = rewards.mean(1, keepdim=True), rewards.std(1, keepdim=True)
     assert torch.allclose(advantages, (rewards - mean) / (deviation + 1e-4), atol=1e-4)
     assert torch.allclose(advantages.sum(1), torch.zeros(len(advantages)), atol=1e-4)

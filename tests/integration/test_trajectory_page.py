@@ -225,8 +225,7 @@ def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: Ope
     page = render_page(party, load_history(party, made.trajectory_id))
     seen = Loads()
     seen.feed(page)
-    assert seen.found == []
-    assert seen.open == []
+    assert (seen.found, seen.open) == ([], [])
     assert "<img src=x" not in page
     assert "&lt;img src=x" in page
     assert "Round 1" in page

@@ -9,7 +9,6 @@ from library.transcript import (
     SAID,
     SEEN,
     WINDOW_CLIPS,
-    TranscriptLine,
     find_close,
     find_words,
     load_scenes,
@@ -47,14 +46,10 @@ def party(store: Store) -> Store:
     return store
 
 
-def shown(lines: tuple[TranscriptLine, ...]) -> list[str]:
-    return [f"{one.group}: {one.who}: {one.text}" for one in lines]
-
-
 def lines_at(store: Store, at_ms: int, *groups: str) -> list[str]:
     window = load_transcript(store, PARTY, at_ms, groups or GROUPS)
     assert window is not None
-    return shown(window.lines)
+    return [f"{one.group}: {one.who}: {one.text}" for one in window.lines]
 
 
 def test_lines_come_in_order_of_time_with_names_and_without_tags(party: Store) -> None:
@@ -73,8 +68,7 @@ def test_lines_come_in_order_of_time_with_names_and_without_tags(party: Store) -
 def test_words_are_found_by_stem_and_marked_where_they_are(party: Store) -> None:
     found, total = find_words(party, PARTY, "paint", GROUPS)
     marked = [[line.text[a:b] for a, b in line.marks] for line in found]
-    assert marked == [["painted"], ["Paint"]]
-    assert total == 2
+    assert (marked, total) == ([["painted"], ["Paint"]], 2)
     assert find_words(party, PARTY, "paint", (SEEN,))[1] == 0
     assert find_words(party, PARTY, '"lighthouse paint"', GROUPS)[1] == 0
 

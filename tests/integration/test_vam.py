@@ -249,8 +249,7 @@ def test_without_an_image_text_model_frames_are_not_offered(built_garden: Store)
     with Runner(built_garden, toolbox) as runner:
         made = runner.ask(question, strategy="vam")
     assert NO_IMAGES in made.answer.note
-    model = MomentModel()
-    with OpenAIServer(model) as server, Runner(built_garden, LlmToolbox(server)) as runner:
+    with OpenAIServer(MomentModel()) as server, Runner(built_garden, LlmToolbox(server)) as runner:
         runner.ask(question, strategy="vam")
         shown = [text for text in server.texts() if "The actions" in text]
     assert shown
@@ -300,8 +299,7 @@ def test_a_summary_by_rules_is_not_the_models(built_garden: Store, heard: list[E
         def summarize(self, text: str) -> Any:
             return "no lines"
 
-    answer = asked(built_garden, heard, Mute("summarize"))
-    assert "The memory was written by rules." in answer.note
+    assert "The memory was written by rules." in asked(built_garden, heard, Mute("summarize")).note
     assert writers(built_garden) == ("rules",)
 
 

@@ -159,8 +159,7 @@ def large(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 def test_a_small_library_needs_no_index(store: Store) -> None:
     watch(store, VIDEO, [[Said("a few words")]])
-    assert missing_indexes(store) == []
-    assert build_index(store, Steps()) == 0
+    assert (missing_indexes(store), build_index(store, Steps())) == ([], 0)
 
 
 def test_a_large_library_gets_a_notice_until_its_index_is_built(large: Store) -> None:

@@ -147,8 +147,7 @@ def test_beside_other_videos_rows_are_numbered_anew_and_answers_stay_behind(
     output = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
     assert (output.clips, output.answers, output.left) == (3, 0, 1)
     assert dumped(empty, FULL) == dumped(library[0], FULL)
-    assert dumped(empty, OTHER) == mine
-    assert trajectories(empty) == []
+    assert (dumped(empty, OTHER), trajectories(empty)) == (mine, [])
     assert not any("asked of one alone" in row[0] for row in messages(empty))
 
 
@@ -173,8 +172,7 @@ def test_answer_of_other_videos_stays_behind(exported: Path, empty: Store, tmp_p
         lambda rows: rows.append(["trajectory_videos", other]),
     )
     output = import_exported_video(empty, odd, Quiet())
-    assert (output.answers, output.left) == (0, 1)
-    assert trajectories(empty) == []
+    assert (output.answers, output.left, trajectories(empty)) == (0, 1, [])
     assert not any("asked of one alone" in row[0] for row in messages(empty))
 
 

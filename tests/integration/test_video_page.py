@@ -69,8 +69,7 @@ def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:
     assert "Bob carries a blue cup of coffee" in words(page)
     assert "2:20 *" not in words(page)
     found = clips(party, PARTY, 2, 2)
-    assert [clip.index for clip in found.items] == [2, 3]
-    assert found.total == 6
+    assert ([clip.index for clip in found.items], found.total) == ([2, 3], 6)
 
 
 def test_many_clips_are_read_a_page_at_a_time(app_library: Store) -> None:
@@ -169,8 +168,7 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
     assert "This part was deleted, and is not watched again." in clips
     with party.begin() as session:
         video = find_video(session, PARTY)
-    lane = deleted_lane(party, video)[0]
-    assert [bar.label for bar in lane.spans] == ["1:00-1:30 was deleted"]
+    assert [bar.label for bar in deleted_lane(party, video)[0].spans] == ["1:00-1:30 was deleted"]
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,7 @@ def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
     assert look(lambda: path.write_bytes(data[:2000])) == JobReport("nothing new")
     path.write_bytes(data)
     assert look() == JobReport("1 watched, 0 known already")
-    assert look() == JobReport("nothing new")
-    assert titles(workspace) == ["talk"]
+    assert (look(), titles(workspace)) == (JobReport("nothing new"), ["talk"])
 
 
 def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_nothing(
@@ -88,8 +87,7 @@ def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_
     path.rename(folder / "renamed.mp4")
     assert look() == JobReport("0 watched, 1 known already")
     (folder / "renamed.mp4").unlink()
-    assert look() == JobReport("nothing new")
-    assert titles(workspace) == ["talk"]
+    assert (look(), titles(workspace)) == (JobReport("nothing new"), ["talk"])
 
 
 def test_a_changed_file_is_another_video(workspace: Workspace, folder: Path, look: Look) -> None:
@@ -117,8 +115,7 @@ def test_a_bad_file_is_told_and_stops_none(workspace: Workspace, folder: Path, l
 def test_a_video_that_somebody_watches_at_the_moment_is_left_for_the_next_look(
     workspace: Workspace, folder: Path, look: Look
 ) -> None:
-    path = short(folder / "talk.mp4")
-    with open_video(workspace, path):
+    with open_video(workspace, short(folder / "talk.mp4")):
         assert "being watched by another" in look().text
     assert look() == JobReport("1 watched, 0 known already")
 
@@ -162,8 +159,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     path.rename(folder / "under another name.mp4")
     assert look() == alone
     (again,) = watch_files(workspace, folder.iterdir(), SilentListener(), direct=True)
-    assert again.exit_code == 0
-    assert len(titles(workspace)) == 1
+    assert (again.exit_code, len(titles(workspace))) == (0, 1)
     (folder / "under another name.mp4").rename(path)
     os.utime(path, ns=(1, 1))
     assert look() == JobReport("0 watched, 1 known already")

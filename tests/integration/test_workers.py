@@ -67,8 +67,7 @@ def test_two_workers_share_eight_clips_and_make_the_same_memory(
 ) -> None:
     delivered = record_deliveries(monkeypatch)
     outcome, failures = watch_with_workers(workspace, 2, pool, video)
-    assert failures == []
-    assert dump_of(workspace.store, outcome) == alone
+    assert (failures, dump_of(workspace.store, outcome)) == ([], alone)
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
     assert len({by for _clip, by in delivered}) == 2
     read = read_by(workspace.toolbox.weights)
@@ -95,8 +94,7 @@ def test_a_model_that_fails_in_a_worker_is_asked_again(
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
     (workspace.toolbox.weights / "odd").touch()
     outcome, failures = watch_with_workers(workspace, 2, "threads", video)
-    assert failures == []
-    assert dump_of(workspace.store, outcome) == alone
+    assert (failures, dump_of(workspace.store, outcome)) == ([], alone)
     assert not (workspace.toolbox.weights / "odd").exists()
 
 

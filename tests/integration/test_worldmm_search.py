@@ -49,18 +49,6 @@ QUESTION = "What happens in the house?"
 OPTIONS = ("Bob plays a slow song", "The guests wash the plates", "A lion roars")
 
 
-@pytest.fixture
-def party(store: Store, libraries: FilledLibraries) -> Store:
-    libraries.fill(store, build_party)
-    return store
-
-
-def build_party(store: Store) -> None:
-    """The party, of which the strategy has built its memory."""
-    remember_party(store)
-    build_all(store, PARTY, STRATEGY)
-
-
 def searched(store: Store, options: tuple[str, ...], *without: str) -> Retrieval:
     tool = STRATEGY.open_tools(store, WordToolbox())["episodic"]
     with store.begin() as session:
@@ -69,8 +57,10 @@ def searched(store: Store, options: tuple[str, ...], *without: str) -> Retrieval
     return tool(view, arguments, ToolUse(without=frozenset(without)))
 
 
-def test_the_caption_with_the_words_of_each_option_is_found_and_supports_it(party: Store) -> None:
-    found = searched(party, OPTIONS)
+def test_the_caption_with_the_words_of_each_option_is_found_and_supports_it(store: Store) -> None:
+    remember_party(store)
+    build_all(store, PARTY, STRATEGY)
+    found = searched(store, OPTIONS)
     support = {one.ref: one.scores for one in found.weighed}
     texts = {piece.ref: piece.text for piece in found.evidence}
     assert len(support) > len(texts)  # the best captions of all, shown or not
@@ -81,7 +71,7 @@ def test_the_caption_with_the_words_of_each_option_is_found_and_supports_it(part
     assert max(scores[2] for scores in support.values()) < min(
         max(scores[n] for scores in support.values()) for n in (0, 1)
     )
-    plain = searched(party, ())
+    plain = searched(store, ())
     assert plain.weighed == ()
     assert len(plain.evidence) <= 3
     assert len(plain.quotes) == 1

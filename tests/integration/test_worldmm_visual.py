@@ -34,13 +34,7 @@ from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.picture_cards import COLOURS, Card, jpeg
 from tests.support.remembered import Said, recording, watch
-from tests.support.seeing_model import (
-    Eyes,
-    Request,
-    SeeingWorldModel,
-    images_of,
-    is_right,
-)
+from tests.support.seeing_model import Eyes, Request, SeeingWorldModel, images_of, is_right
 from tests.support.tiny_image_encoder import towers
 from tests.support.world_model import WorldModel, answering, purpose_of
 

@@ -22,8 +22,7 @@ def workspace_of(store: Store, text_model: Any = None, **changes: Any) -> Worksp
     toolbox.of_library = lambda *_: toolbox
     profile = load_profile("local")
     settings = profile.settings
-    changed = settings.alerts.model_copy(update=changes)
-    settings = settings.model_copy(update={"alerts": changed})
+    settings = settings.model_copy(update={"alerts": settings.alerts.model_copy(update=changes)})
     return Workspace(store.home, store, profile.model_copy(update={"settings": settings}), toolbox)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from domain.errors import MediaError
 from tests.fuzz import targets, worker
-from tests.fuzz.targets import Seeds, Target
+from tests.fuzz.targets import Target
 
 
 def read(path: Path) -> None:
@@ -28,11 +28,7 @@ def read(path: Path) -> None:
             os._exit(3)
 
 
-def seeds(_folder: Path) -> Seeds:
-    return {"a": b"x"}
-
-
 if __name__ == "__main__":
-    targets.TARGETS["bad"] = Target("bad", 1.0, seeds, read)
+    targets.TARGETS["bad"] = Target("bad", 1.0, lambda _folder: {"a": b"x"}, read)
     targets.LIMIT_S, worker.LIMIT_MB = 0.3, 60
     worker.main()

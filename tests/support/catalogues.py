@@ -44,16 +44,7 @@ from ui.language import SENTENCES as SENTENCES_FILE
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     *("agent", "auth", "domain", "evals", "flows", "graphs", "memory", "models", "people"),
-    *(
-        "library",
-        "perception",
-        "retrieval",
-        "services",
-        "skills",
-        "store",
-        "strategies",
-        "ui",
-    ),
+    *("library", "perception", "retrieval", "services", "skills", "store", "strategies", "ui"),
 )
 NOT_SHOWN = (
     # What a server or a command says before there is a page.

@@ -214,8 +214,7 @@ class Ask(Scenario):
         with store.begin() as session:
             (one,) = list_trajectories(session)
             events = [canonical_event(event) for event in events_of(session, one.id)]
-            calls = calls_of(session, one.id)
-            paid = [call.request_hash for call in calls if call.error is None]
+            paid = [call.request_hash for call in calls_of(session, one.id) if call.error is None]
         assert len(paid) == len(set(paid))
         return super().outcome(store), one.state, one.answer, events
 
@@ -419,7 +418,15 @@ def _broken_off(
     code = ENDED
     try:
         with open_store(Home(root), url) as store:
-            faults.fault_point = _happening(fault, url, point, at)  # type: ignore[assignment]
+            passed = 0
+
+            def happen(reached: P) -> None:
+                nonlocal passed
+                passed += reached is point
+                if reached is point and passed == at:
+                    FAULTS[fault](url)
+
+            faults.fault_point = happen  # type: ignore[assignment]
             SCENARIOS[scenario].work(store, base_url)
     except HomerError as error:
         sys.stderr.write(f"told: {error}\n")
@@ -428,18 +435,6 @@ def _broken_off(
         traceback.print_exc()
         code = FELL
     os._exit(code)
-
-
-def _happening(fault: str, url: str, point: P, at: int) -> Callable[[P], None]:
-    passed = 0
-
-    def happen(reached: P) -> None:
-        nonlocal passed
-        passed += reached is point
-        if reached is point and passed == at:
-            FAULTS[fault](url)
-
-    return happen
 
 
 def _kill(url: str) -> None:

@@ -39,10 +39,6 @@ def word_vectors(texts: list[str]) -> tuple[int, Any]:
     )
 
 
-def _sum_of_words(text: str) -> NDArray[np.float64]:
-    return np.asarray(sum(map(_of_word, re.findall(r"\w+", text)), np.full(32, 0.1)))
-
-
 @cache
 def _of_word(word: str) -> NDArray[np.float64]:
     return np.random.default_rng(crc32(word.lower().encode())).normal(size=32)

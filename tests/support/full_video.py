@@ -356,8 +356,7 @@ def _built(session: Session, video_id: str, blob: str) -> None:
     _add(session, KeeperRow(version=1, through_clip=2, state={"open": [31_000]}, **of))
     nodes = [NodeRow(level="3 min", number=n, **of) for n in range(2)]
     _add(session, *nodes)
-    spans = ((0, 0, 1), (1, 1, 2), (1, 2, None))
-    for number, from_clip, to_clip in spans:
+    for number, from_clip, to_clip in ((0, 0, 1), (1, 1, 2), (1, 2, None)):
         revision = NodeRevisionRow(
             node_id=nodes[number].id,
             label=f"caption {number}",

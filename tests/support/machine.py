@@ -212,14 +212,6 @@ class DecidedReasoner(ScriptedReasoner):
         return decision
 
 
-def replays(store: Store, reasoner: ScriptedReasoner) -> None:
-    """Run the latest trajectory again from its record: every event must be the same."""
-    with store.begin() as session:
-        latest = list_trajectories(session)[0].id
-    made = replay(store, latest, lambda *_: DecidedReasoner(reasoner.decided))
-    assert made.divergence is None, made.divergence
-
-
 def varied(turn: DecisionContext) -> Action:
     """A search that is worded unlike all before it."""
     text = " ".join(f"word{turn.round}{letter}" for letter in "abc")
@@ -332,5 +324,9 @@ def run(
             result = runner.ask(asked, collect_events(events))
         finally:
             if events:
-                replays(store, reasoner)
+                # Run the latest trajectory again from its record: every event must be the same.
+                with store.begin() as session:
+                    latest = list_trajectories(session)[0].id
+                made = replay(store, latest, lambda *_: DecidedReasoner(reasoner.decided))
+                assert made.divergence is None, made.divergence
     return Ran(result, events, reasoner, memory)

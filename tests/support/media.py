@@ -182,8 +182,7 @@ def _sound(stream: AudioStream, made: Recipe) -> list[tuple[float, Any]]:
     frame.sample_rate = AUDIO_HZ
     frame.pts = made.audio_start_ms * AUDIO_HZ // 1000
     frame.time_base = Fraction(1, AUDIO_HZ)
-    packets = [*_encode(stream, frame), *stream.encode(None)]
-    return [_timed(packet) for packet in packets]
+    return [_timed(packet) for packet in [*_encode(stream, frame), *stream.encode(None)]]
 
 
 def _encode(stream: AudioStream, whole: av.AudioFrame) -> Sequence[Any]:

@@ -73,8 +73,7 @@ class WrittenMemory:
         lines = [[Said(one.title, 1)] for one in self._episodes for _ in range(one.clips)]
         watch(self._store, self._video, lines)
         with self._store.begin() as session:
-            rows = update(VideoRow).where(VideoRow.id == self._video)
-            session.execute(rows.values(state="done"))
+            session.execute(update(VideoRow).where(VideoRow.id == self._video).values(state="done"))
 
     def write(self, parts: Sequence[Sequence[Part]], roots: Sequence[str]) -> None:
         """Store the episodes in order; after the n-th hold the n-th parts and root."""
@@ -122,8 +121,7 @@ class WrittenMemory:
         supers = [*self._supers(parts, known, last)]
         entities += [EntityDraft(vertex(SUPER, n), last) for n in range(len(parts))]
         children = tuple(range(len(parts)))
-        whole = span_of(0, last + 1)
-        nodes += [*supers, self._node(ROOT, 0, "A day", root, whole, last, children)]
+        nodes += [*supers, self._node(ROOT, 0, "A day", root, span_of(0, last + 1), last, children)]
         stated += [
             RelationDraft(SUPER, vertex(SUPER, n), "BEFORE", vertex(SUPER, n + 1), span, last)
             for n in range(max(0, len(known) - 1), len(parts) - 1)
@@ -276,8 +274,7 @@ def _busy_episode(number: int) -> Episode:
 
 def write_two_hours(store: Store) -> str:
     """Two hours of 24 macro events in 8 super events, as long as a model writes them."""
-    episodes = [_busy_episode(number) for number in range(MACROS)]
-    memory = WrittenMemory(store, TWO_HOURS, episodes)
+    memory = WrittenMemory(store, TWO_HOURS, [_busy_episode(number) for number in range(MACROS)])
     memory.watch()
     text = " ".join([WORDS] * 12)
     parts = [

@@ -248,8 +248,7 @@ def _parts(op: Any, value: Any) -> list[Any]:
 def _samples(items: Iterable[Any]) -> Iterator[str]:
     """Some texts that a sequence takes, roughly."""
     options = [_unique(_sampled(op, value), 4) for op, value in items]
-    longest = max((len(one) for one in options), default=0)
-    for turn in range(longest):
+    for turn in range(max((len(one) for one in options), default=0)):
         yield "".join(one[turn % len(one)] for one in options)
 
 

@@ -114,7 +114,6 @@ def _video(video: str, clips: int) -> VideoRow:
     return VideoRow(
         id=video,
         title=video,
-        path=None,
         duration_ms=clips * CLIP_MS,
         width=0,
         height=0,
@@ -122,7 +121,6 @@ def _video(video: str, clips: int) -> VideoRow:
         has_audio=True,
         profile="local",
         state="watching",
-        error=None,
         models={"text": WordEmbedder.name},
     )
 
@@ -135,7 +133,6 @@ def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipR
         start_ms=start,
         end_ms=start + CLIP_MS,
         state="done",
-        error=None,
         attempts=0,
         gaps=[],
         text=text,
@@ -302,11 +299,10 @@ def recording(
     """Keyframes at these times, with the text read and the things seen on some of them."""
     with store.begin() as session:
         for time in times_s:
-            clip = int(time * 1000) // CLIP_MS
             session.add(
                 KeyframeRow(
                     video_id=video,
-                    clip=clip,
+                    clip=int(time * 1000) // CLIP_MS,
                     time_ms=round(time * 1000),
                     shot=0,
                     sharpness=1.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from domain.asking import Question
 from domain.trajectory import RunListener
@@ -10,7 +10,7 @@ from graphs.ask_result import AskResult
 from graphs.runner import Runner
 
 if TYPE_CHECKING:
-    from domain.trajectory import ForkEdit
+    from domain.trajectory import Event, ForkEdit
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -27,10 +27,7 @@ def ask(
 
 
 def resume(
-    store: Store,
-    toolbox: Toolbox,
-    name: str,
-    on_event: RunListener | None = None,
+    store: Store, toolbox: Toolbox, name: str, on_event: RunListener | None = None
 ) -> AskResult:
     with Runner(store, toolbox) as runner:
         return runner.resume(name, on_event)
@@ -46,3 +43,7 @@ def fork(
 ) -> AskResult:
     with Runner(store, toolbox) as runner:
         return runner.fork(name, number, edit, on_event)
+
+
+def of(events: list[Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]

@@ -40,8 +40,7 @@ class GraphParts:
         Raises:
             KeyError: subject or object of a triple is among no caption's entities.
         """
-        named = {entity.name: entity.kind for entity in entities}
-        for name, kind in named.items():
+        for name, kind in {entity.name: entity.kind for entity in entities}.items():
             if self.numbers.setdefault(name, len(self.numbers)) == len(self.kinds):
                 self.kinds.append(kind)
             self._mentions.append((self.numbers[name], self.captions))

@@ -174,10 +174,9 @@ def shuffled(images: list[Image]) -> list[Image]:
     if len(images) == 1:
         (only,) = images
         return [replace(only, ref=f"{only.ref}0", time_ms=(only.time_ms or 0) + 10_000)]
-    turned = [*images[1:], *images[:1]]
     return [
         replace(image, ref=other.ref, time_ms=other.time_ms)
-        for image, other in zip(images, turned, strict=True)
+        for image, other in zip(images, [*images[1:], *images[:1]], strict=True)
     ]
 
 

@@ -99,8 +99,7 @@ def questions(video: str, cards: Sequence[Card]) -> list[FilmQuestion]:
             (f"Which shape is on the card with the {kind} {card.text}?", card.shape),
             (f"Which {kind} is on the card at 00:{number * CLIP_S + 2:02d}?", card.text),
         )[number % 5]
-        span = TimeSpan.of(start, start + CLIP_S * 1000)
-        made.append(FilmQuestion(video, text, answer, span))
+        made.append(FilmQuestion(video, text, answer, TimeSpan.of(start, start + CLIP_S * 1000)))
     return made
 
 

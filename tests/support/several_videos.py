@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from domain.media import Group, Percept, Sighting, Video
+from domain.media import Group, Sighting, Video
 from domain.people import PersonOfVideo
 from library.params import MAX_LIMIT
 from library.people import people_of_video
@@ -53,11 +53,7 @@ def watch_people(
         looking(voice(n, who, (4 * n, 4 * n + 3)), 500 + who, share, take)
         for n, (who, share) in enumerate((voices or {}).items())
     ]
-    memorise(store, _percept(seen, heard), video=video)
-
-
-def _percept(faces: list[Group], voices: list[Group]) -> Percept:
-    return percept(0, faces=tuple(faces), voices=tuple(voices))
+    memorise(store, percept(0, faces=tuple(seen), voices=tuple(heard)), video=video)
 
 
 def list_people(store: Store, video: str) -> list[PersonOfVideo]:

@@ -268,7 +268,9 @@ class Storm:
             while time.monotonic() < until:
                 time.sleep(dice.uniform(0.5, 4.0))
                 if dice.random() < 0.12:
-                    self._kill_postgres()
+                    kill_postgres(self.url)
+                    self.server.start()
+                    self.output.restarts += 1
                 else:
                     one = dice.randrange(self.workers)
                     _kill(crew[one])
@@ -276,7 +278,14 @@ class Storm:
                     self.output.kills += 1
         self.server.start()
         self._read()
-        self._settle()
+        # What was broken off is done once more; then nothing may be wrong.
+        with open_store(Home(self.root), self.url) as store:
+            worker = Worker(store, self.base_url, self.root / "videos", random.Random(0))
+            known = {entry.path for entry in all_videos(store).items}
+            for path in worker.files:
+                if str(path) in known:
+                    worker.watch(path)
+            self.output.faults += wrong(store, worker)
         return self.output
 
     @contextmanager
@@ -296,11 +305,6 @@ class Storm:
     def _log(self, number: int) -> Path:
         return self.root / f"worker-{number}.log"
 
-    def _kill_postgres(self) -> None:
-        kill_postgres(self.url)
-        self.server.start()
-        self.output.restarts += 1
-
     def _read(self) -> None:
         for number in range(self.workers):
             with suppress(FileNotFoundError):
@@ -310,16 +314,6 @@ class Storm:
                         self.output.faults.append(json.loads(what))
                     else:
                         (self.output.done if kind == "done" else self.output.refused)[what] += 1
-
-    def _settle(self) -> None:
-        """What was broken off is done once more; then nothing may be wrong."""
-        with open_store(Home(self.root), self.url) as store:
-            worker = Worker(store, self.base_url, self.root / "videos", random.Random(0))
-            known = {entry.path for entry in all_videos(store).items}
-            for path in worker.files:
-                if str(path) in known:
-                    worker.watch(path)
-            self.output.faults += wrong(store, worker)
 
 
 def _kill(process: BaseProcess) -> None:

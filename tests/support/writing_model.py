@@ -143,12 +143,11 @@ def _any_edge(rng: random.Random, numbers: Sequence[int]) -> dict[str, Any]:
 def _any_graph(rng: random.Random, numbers: Sequence[int]) -> dict[str, Any]:
     names = ("Ann", "garage", "E0", "E1", "T0", "T9", "<face_9>", "nobody", "Ann  B")
     labels = ("PERFORMS", "happens in", "CAUSES", "LIKES", "NEXT_TO", "ANNOTATES", "MENTIONED")
-    kinds = ("PERSON", "OBJECT", "LOCATION", "GROUP")
     return {
         "entities": [
             {
                 "name": rng.choice(names),
-                "kind": rng.choice(kinds),
+                "kind": rng.choice(("PERSON", "OBJECT", "LOCATION", "GROUP")),
                 "description": _any_text(rng),
                 "best": _any_number(rng, numbers),
             }
