@@ -1,4 +1,4 @@
-"""Every use of what Prefect does not document; ``tests/unit/test_private_parts.py`` checks it.
+"""All that Prefect does not document and Homer uses; ``test_prefect_environment.py`` checks it.
 
 Import Prefect inside functions only: its environment is set first.
 """

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+import time
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+from prefect.events import emit_event
+from prefect.events.worker import EventsWorker
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from pydantic import BaseModel
 
+from flows.prefect_executor import InProcess, in_process
 from services import prefect
 from services.prefect import PrefectServer, _command, _for_asyncpg, api_url, prefect_environment
+from services.prefect_internals import drain_events
 from services.supervisor import AppServer
 from store.home import Home
 
@@ -90,3 +99,59 @@ def test_the_scheduler_can_insert_its_runs() -> None:
     row = {"name": "a", "state": {"type": "SCHEDULED"}}
     _expand_other_attrs(FlowRun.__mapper__, [row])
     assert row["name"] == "a"
+
+
+# What a flow is given in the process of a command stays in that process.
+
+
+SECRET = "a-key-that-stays-here"
+
+
+class Opened:
+    """An open object with a secret, which cannot be pickled."""
+
+    def __init__(self) -> None:
+        self.key, self.close = SECRET, lambda: None
+
+
+def test_a_flow_uses_the_very_object_that_it_is_given() -> None:
+    opened = Opened()
+    assert InProcess(opened).get() is opened
+
+
+def test_server_is_reported_the_name_of_a_run_and_nothing_of_the_object() -> None:
+    opened: Any = InProcess(Opened())
+    output = in_process.serialize_parameters({"run": "ab", "opened": opened})
+    assert output == {"run": "ab", "opened": "<InProcess>"}
+
+
+def test_a_copy_in_another_process_is_empty() -> None:
+    pickled = pickle.dumps(InProcess(Opened()))
+    assert SECRET.encode() not in pickled
+    with pytest.raises(RuntimeError, match="in the process of the command"):
+        pickle.loads(pickled).get()  # noqa: S301 - pickled right here
+
+
+# Undocumented parts of Prefect that are used work in the pinned versions.
+
+
+TESTED = {"prefect": "3.8.8"}
+"""No server listens there."""
+
+
+@pytest.mark.parametrize("package", TESTED)
+def test_the_version_is_the_one_whose_parts_were_tried(package: str) -> None:
+    assert version(package) == TESTED[package]
+
+
+def test_prefect_drops_events_for_a_server_that_is_gone() -> None:
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
+        worker: Any = EventsWorker.instance()
+        for number in range(20):
+            emit_event("homer.tried", {"prefect.resource.id": f"homer.{number}"})
+        start = time.monotonic()
+        drain_events(0.2)
+        assert time.monotonic() - start < 5
+        assert worker._queue.qsize() <= 1
+        assert EventsWorker.instance() is not worker
+        drain_events(0.2)
