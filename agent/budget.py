@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from domain.marked import marked
 from domain.settings import AskSettings
-from domain.trajectory import Event, ModelCalled, TimeUp
+from domain.trajectory import ModelCalled, TimeUp
 
 if TYPE_CHECKING:
     from agent.recorder import Recorder
@@ -18,8 +18,7 @@ class RunBudget:
     """The tokens and seconds of a run, counted on from where an interrupted one stopped.
 
     ``now`` returns monotonic seconds. ``looks`` counts how often a decision depended on the clock;
-    ``on_time_up`` is called once, when time is up, with the number of that look, so that the run
-    can be repeated without a clock.
+    the look at which time is up is recorded, so that the run can be repeated without a clock.
     """
 
     def __init__(
@@ -34,7 +33,6 @@ class RunBudget:
         self.tokens = tokens
         self.largest = 0
         self.looks = 0
-        self.on_time_up: Callable[[int], None] | None = None
         self._late = False
         self._recorder: Recorder | None = None
 
@@ -43,22 +41,17 @@ class RunBudget:
         self.tokens += tokens_in + tokens_out
         self.largest = max(self.largest, tokens_in + tokens_out)
 
-    def recall(self, events: Iterable[Event], looks: int) -> None:
-        """Restore from a run's earlier events its largest call and whether time is up."""
-        self.looks = looks
-        for event in events:
+    def follow(self, recorder: Recorder, looks: int) -> None:
+        """Restore from a recorder's events the largest call and whether time is up.
+
+        The recorder is told when time runs out. While it repeats a record, time is up where it was
+        up before.
+        """
+        self._recorder, recorder.clock, self.looks = recorder, lambda: self.clock, looks
+        for event in recorder.events:
             if isinstance(event, ModelCalled):
                 self.largest = max(self.largest, event.tokens_in + event.tokens_out)
             self._late = self._late or isinstance(event, TimeUp)
-
-    def follow(self, recorder: Recorder, looks: int) -> None:
-        """Restore from a recorder's events, and have it record when time runs out.
-
-        While the recorder repeats a record, time is up where it was up before.
-        """
-        self.recall(recorder.events, looks)
-        self._recorder, recorder.clock = recorder, lambda: self.clock
-        self.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
 
     @property
     def clock(self) -> float:
@@ -99,8 +92,8 @@ class RunBudget:
         self.looks += 1
         if not self._late and self._is_over():
             self._late = True
-            if self.on_time_up is not None:
-                self.on_time_up(self.looks)
+            if self._recorder is not None:
+                self._recorder.add(TimeUp(round=self._recorder.round, look=self.looks))
         return self._late
 
     def late_for_tool(self) -> bool:

@@ -1,4 +1,4 @@
-"""Means over samples and their confidence intervals: percentile bootstrap."""
+"""Means over samples with bootstrap intervals, and pairs of answers compared by them."""
 
 from __future__ import annotations
 

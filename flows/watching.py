@@ -1,4 +1,4 @@
-"""The watching of a video: the order of its steps, from the first clip to the end."""
+"""The watching of a video, from its first clip to the end, and of many files, one by one."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agent.harness.constrain import check
@@ -57,8 +58,14 @@ class Machine:
         """Return the most steps of a run: those of its rounds, two more a retry, and the ends."""
         return rounds * (self.steps_a_round + 2 * (retries + 1)) + 10
 
-    def build(self) -> CompiledStateGraph[Any, Any]:
-        """Compile the machine; its context is a ``RunContext``."""
+    def run(self, state: State, context: RunContext) -> Any:
+        """Take the steps from ``state`` to the end; return the last state."""
+        limit = self.recursion_limit(context.settings.rounds, context.settings.retries)
+        return self.graph.invoke(state, {"recursion_limit": limit}, context=context)
+
+    @cached_property
+    def graph(self) -> CompiledStateGraph[Any, Any]:
+        """The compiled machine; its context is a ``RunContext``."""
         # LangGraph is slow to import; views of a trajectory need only the names of the steps.
         from langgraph.graph import END, START, StateGraph
 

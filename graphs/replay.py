@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.runnables import RunnableConfig
-
 from agent.budget import RunBudget
 from agent.model_calls import Calls, recorded_calls
 from agent.reasoners.port import Reasoner, reads_cards
@@ -50,15 +48,11 @@ from store.queries.trajectories import StoredTrajectory, events_of, find_traject
 from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
-    from agent.run_context import RunContext
     from agent.strategy import Strategy
     from domain.asking import Question
-    from domain.memories import MemoryView
     from domain.skills import StrategyChoice
     from models.profile import Profile
     from store.database import Store
-    from store.queries.trajectories import StoredTrajectory
-
 
 INTERRUPTED_AT = "machine"
 """The ``where`` of the ``Failed`` event that ends an interrupted run."""
@@ -161,12 +155,7 @@ def run_from_record(
     return context.recorder, ""
 
 
-def round_state(
-    store: Store,
-    row: StoredTrajectory,
-    events: Sequence[Event],
-    number: int,
-) -> State:
+def round_state(store: Store, row: StoredTrajectory, events: Sequence[Event], number: int) -> State:
     """Return the state of a recorded run in which it first acts in round ``number``.
 
     Raises:
@@ -292,10 +281,8 @@ def _context_of(
 
 def _run(state: State, context: RunContext) -> State | None:
     """Run the machine from a state; return the one where its source halted it, if it did."""
-    machine, settings = machine_of(context.recorder.strategy), context.settings
-    limit = machine.recursion_limit(settings.rounds, settings.retries)
     try:
-        machine.build().invoke(state, RunnableConfig(recursion_limit=limit), context=context)
+        machine_of(context.recorder.strategy).run(state, context)
     except Halt as halt:
         return halt.state
     return None

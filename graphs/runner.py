@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, cast
-
-from langchain_core.runnables import RunnableConfig
+from typing import TYPE_CHECKING, Self, cast
 
 from agent.budget import RunBudget
 from agent.model_calls import record_call_of, recorded_calls
@@ -61,6 +59,7 @@ from store.queries.trajectories import (
     StoredTrajectory,
     add_trajectory,
     append_events,
+    delete_events,
     end_trajectory,
     events_of,
     find_trajectory,
@@ -74,7 +73,6 @@ from strategies.registry import find_strategy
 from telemetry import tracing
 
 if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
     from sqlalchemy.orm import Session
 
     from graphs.context_factory import ContextFactory
@@ -112,7 +110,6 @@ class Runner:
         self._contexts = contexts or ProfileContexts(store, toolbox)
         self._chooser = StrategyChooser(store, toolbox)
         self._claims = TrajectoryLocks(store)
-        self._graphs: dict[str, CompiledStateGraph[Any, Any]] = {}
         with store.begin() as session:
             stop_abandoned(session)
 
@@ -221,13 +218,13 @@ class Runner:
                 events = events[: len(marks)]
                 state = start_of(row, events)
                 calls = recorded_calls(session, row.id)
+                delete_events(session, row.id, len(events))
                 reopen_trajectory(session, row.id)
             recorder = self._recorder(row.id, on_event, find_strategy(row.machine))
-            recorder.rewind(len(events))
             begun = inherited_count(events) + 1
             recorder.begin_with(events[:begun], events[begun:])
             recorder.replay_source = source_of(calls, events)
-            state["clock"] = max([state.get("clock", 0.0), *(mark.clock for mark in marks)])
+            state["clock"] = clock_at(state, marks)
             context = self._ready(state, recorder, row.view)
         return self.run(state, context)
 
@@ -258,9 +255,9 @@ class Runner:
         if forks and number < forks[0].at:
             return self.begin_fork(forks[0].parent, number, edit, on_event)
         strategy = find_strategy(row.machine)
-        editable(events, number)
+        editable(events, number)  # Says which rounds there are, before the record is repeated.
         state = round_state(self._store, row, events, number)
-        state["clock"] = max(mark.clock for mark in marks[: state["seq"]])
+        state["clock"] = clock_at(state, marks[: state["seq"]])
         trajectory = secrets.token_hex(8)
         parent = Parent(row.id, events, state)
         before, fork = forked(parent, number, edit, trajectory)
@@ -400,14 +397,9 @@ class Runner:
             self._unless_deleted(trajectory),
             recorded_embeddings(partial(record_call_of, self._store, trajectory)),
         ):
-            strategy, settings = context.recorder.strategy, context.settings
-            limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
-            config = RunnableConfig(recursion_limit=limit)
             try:
                 with self._priority(), self._store.explaining_failures():
-                    if strategy.machine not in self._graphs:
-                        self._graphs[strategy.machine] = machine_of(strategy).build()
-                    self._graphs[strategy.machine].invoke(state, config, context=context)
+                    machine_of(context.recorder.strategy).run(state, context)
             except KeyboardInterrupt as error:
                 raise self._stopped(context, error) from error
             except BaseException as error:
@@ -476,6 +468,14 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def clock_at(state: State, marks: Sequence[Mark]) -> float:
+    """Return the seconds that a run had spent at the last of its marks.
+
+    ``state``: the one it begins with, a fork with its parent's seconds.
+    """
+    return max([state.get("clock", 0.0), *(mark.clock for mark in marks)])
 
 
 def finished_steps(events: Sequence[Event], marks: Sequence[Mark]) -> int:

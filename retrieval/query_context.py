@@ -1,4 +1,4 @@
-"""A prepared search: the view, the question, and the relevance of the candidates."""
+"""A prepared search: view, question, relevance of the candidates, and support of its options."""
 
 from __future__ import annotations
 

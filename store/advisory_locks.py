@@ -1,6 +1,6 @@
 """The advisory locks of the database: every key, and what takes, releases and inspects locks.
 
-A lock taken with `try_claim` or `try_lock` ends with its connection, so with its process.
+A lock taken with `try_claim` ends with its connection, so with its process.
 """
 
 from __future__ import annotations
@@ -70,11 +70,6 @@ def lock_until_commit(
 def video_key(video_id: str) -> int:
     """Return the key of the lock on the writes of a video."""
     return int.from_bytes(bytes.fromhex(video_id)[:8], "big", signed=True)
-
-
-def try_lock(connection: psycopg.Connection[Any], key: int) -> bool:
-    """Take a lock until the connection closes; return False if another one has it."""
-    return _call(connection, "SELECT pg_try_advisory_lock(%s)", key)
 
 
 def try_claim(connection: psycopg.Connection[Any], kind: int, name: str) -> bool:
@@ -263,11 +258,11 @@ class TrajectoryLocks:
     and loses the last moment, which the run then repeats. Thread-safe.
     """
 
-    def __init__(self, store: Store, connections: int = 5) -> None:
+    def __init__(self, store: Store) -> None:
         self._pool: ConnectionPool[Any] = ConnectionPool(
             store.psycopg_url,
             min_size=2,
-            max_size=connections,
+            max_size=5,
             kwargs={
                 "autocommit": True,
                 "prepare_threshold": 0,

@@ -96,7 +96,7 @@ def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Fo
 def _row(line: bytes) -> Copy:
     """Parse a row; reject tables that forgetting a person never changes."""
     table, text = json.loads(line)
-    json.loads(text)
+    json.loads(text)  # A row that is no JSON is refused here, not by the database.
     if table not in _TABLES:
         raise ValueError("a table that nothing is forgotten of")
     return Copy(table, text)

@@ -1,4 +1,4 @@
-"""The data directory: everything that Homer stores is in it."""
+"""The data directory: everything that Homer stores is in it, files of recaps among it."""
 
 from __future__ import annotations
 

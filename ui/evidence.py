@@ -1,4 +1,4 @@
-"""Show a citation or a piece of evidence: text, image and a button to play it."""
+"""Show a citation or a piece of evidence: text, image, and buttons to play and to save it."""
 
 from __future__ import annotations
 

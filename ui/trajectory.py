@@ -1,4 +1,4 @@
-"""The trajectory page: every step that led to an answer."""
+"""The pages Trajectory, every step that led to an answer, and History, all questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verify: how much of a search's result is new (SPEC section 2)."""
+"""Verify: how much of a search's result is new (SPEC section 2), and how it supports a claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The levels of nodes that outlines are made of, and the relations of a node's graph."""
+"""The nodes that outlines are made of, a node's graph, and what was built about a moment."""
 
 from __future__ import annotations
 

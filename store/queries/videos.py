@@ -1,4 +1,4 @@
-"""Videos: added, found by name, and deleted with everything that belongs to them."""
+"""Videos: added, found by name, deleted with all that is theirs; and what schedules processed."""
 
 from __future__ import annotations
 

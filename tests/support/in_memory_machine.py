@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from agent.budget import RunBudget
 from agent.reasoners.port import Reasoner
@@ -27,19 +26,11 @@ class InMemoryRecorder(Recorder):
         super().__init__(None, "test", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
 
 
-@cache
-def machine() -> Any:
-    """Compile the machine, once."""
-    return HOMER.build()
-
-
 def run_machine(workspace: RunContext, question: Question) -> tuple[State, list[Event]]:
     """Answer a question; return the last state and the events, each checked to survive JSON."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
-    settings = workspace.settings
-    limit = {"recursion_limit": HOMER.recursion_limit(settings.rounds, settings.retries)}
-    ended = machine().invoke(start, limit, context=workspace)
+    ended = HOMER.run(cast(State, start), workspace)
     events = workspace.recorder.events
     for event in events:
         assert EVENT.validate_json(EVENT.dump_json(event)) == event

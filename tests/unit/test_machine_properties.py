@@ -41,7 +41,7 @@ from nodes.finish import stop
 from store.queries.trajectories import StoredTrajectory
 from strategies.homer.strategy import STRATEGY
 from tests.support.full_suite import examples
-from tests.support.in_memory_machine import context_of, machine, run_machine
+from tests.support.in_memory_machine import context_of, run_machine
 from tests.support.machine import (
     VIDEO,
     DecidedReasoner,
@@ -207,7 +207,7 @@ def test_the_clock_ends_the_search_too() -> None:
 def test_every_step_goes_where_the_picture_of_the_machine_says(name: str) -> None:
     """LangGraph follows ``Command``s wherever they go; the declared ways are what is drawn."""
     machine = MACHINES[name]
-    drawn = {(edge.source, edge.target) for edge in machine.build().get_graph().edges}
+    drawn = {(edge.source, edge.target) for edge in machine.graph.get_graph().edges}
     for step, (_, following) in machine.steps.items():
         ways = {"__end__" if way == "end" else way for way in following}
         assert {target for source, target in drawn if source == step} == ways
@@ -257,9 +257,8 @@ def record(
         "round": 0,
         "next": "plan",
     }
-    limit = {"recursion_limit": HOMER.recursion_limit(short.rounds, short.retries)}
     try:
-        machine().invoke(state, limit, context=workspace)
+        HOMER.run(state, workspace)
     except Halt as halt:
         stop(halt.state, workspace)
     row = StoredTrajectory(
