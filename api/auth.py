@@ -14,8 +14,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problems import RequestRefused, problem_response
+from auth.connections import LOOPBACK, is_loopback
 from auth.headers import same_origin
-from auth.listen import LOOPBACK, is_loopback
 from domain.errors import SetupError
 from domain.rights import KEY_PREFIX, LABEL, acting_user
 from models.secrets import read_key

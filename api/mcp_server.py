@@ -36,8 +36,16 @@ from api.app_state import ApiState
 from api.application import answering, guards
 from api.auth import USER_KEY, AccessRules
 from api.limits import MAX_BODY_BYTES
-from api.mcp_resources import list_resources, list_templates, read_resource
-from api.mcp_tools import CallContext, McpTool, asking_tool, reading_tools, strategy_tool
+from api.mcp_tools import (
+    CallContext,
+    McpTool,
+    asking_tool,
+    list_resources,
+    list_templates,
+    read_resource,
+    reading_tools,
+    strategy_tool,
+)
 from api.problems import Problem, add_error_handlers, invalid_request, to_logged_problem
 from api.routes import health
 from api.routes.health import DatabaseHealth

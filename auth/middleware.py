@@ -12,9 +12,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from auth.connections import admit
+from auth.connections import SignInMethods, admit
 from auth.headers import same_origin
-from auth.listen import SignInMethods
 from auth.oidc import user_from_cookies
 from auth.password import stored_hash
 from auth.sessions import SESSION_S, Sessions

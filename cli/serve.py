@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from auth.listen import is_loopback
+from auth.connections import is_loopback
 from cli.console import note, say
 from cli.options import Profile
 from domain.errors import SetupError

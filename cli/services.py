@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from auth.listen import is_loopback
+from auth.connections import is_loopback
 from auth.password import read_password_file, remove_password, set_password
 from cli.console import note, say, say_json, say_table
 from cli.options import Json

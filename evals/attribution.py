@@ -16,8 +16,7 @@ from domain.time import TimeSpan
 from domain.trajectory import Ended, Event, EvidenceRetrieved
 from evals.dataset import EvalQuestion
 from models.chat import StructuredChat
-from models.messages import user
-from models.prompts import prompts_beside
+from models.messages import prompts_beside, user
 from retrieval.terms import terms
 
 BIN_MS = 300_000

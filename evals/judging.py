@@ -26,9 +26,8 @@ from evals.attribution import (
 from evals.dataset import Conditions, EvalQuestion
 from flows.workspace import Workspace
 from models.chat import ChatReply, Recorded, StructuredChat
-from models.messages import Message, user
+from models.messages import Message, prompts_beside, user
 from models.profile import Profile
-from models.prompts import prompts_beside
 from models.specs import IN_PROCESS
 from retrieval.retrievers import Retrievers
 from store.queries.calls import add_call, find_call

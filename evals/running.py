@@ -32,8 +32,8 @@ from evals.tables import RunOutcome
 from flows.build import build_each
 from flows.clip_memory import build_due_windows
 from flows.evaluation_steps import run_evaluation
+from flows.executors import connect_to_prefect
 from flows.learning import question_type
-from flows.reporting import connect_to_prefect
 from flows.watching import Listener, watch_files
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner

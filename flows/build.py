@@ -29,8 +29,7 @@ from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
 from flows.builder_model import ModelUse, builder_model, clip_loader
-from flows.executors import Executor, Step
-from flows.reporting import run_reported
+from flows.executors import Executor, Step, run_reported
 from flows.workspace import Workspace
 from memory.writers import make_writers
 from models.text_endpoint import recorded_embeddings

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Protocol
 
 from domain.settings import WorkSettings
-from flows.executors import Executor, Step
+from flows.executors import Executor, Step, run_reported
 from flows.learning import learn_in_batches
-from flows.reporting import run_reported
 from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 

@@ -23,10 +23,9 @@ from domain.settings import WorkSettings
 from domain.streams import LEVELS, Stream, StreamClip
 from flows.alert_delivery import alerts_beside
 from flows.clip_memory import Ingestion
-from flows.executors import ClipFailed, Executor, direct_executor
+from flows.executors import ClipFailed, Executor, connect_to_prefect, direct_executor, run_reported
 from flows.ingest_video import models_used
 from flows.perception_workers import WorkerPool
-from flows.reporting import connect_to_prefect, run_reported
 from flows.video_locks import exclusive_lock
 from flows.watching import BUILD_WINDOWS, Listener, build_windows_if_due, failure_of, settle_clip
 from flows.workspace import Workspace

@@ -21,8 +21,7 @@ from domain.time import TimeSpan
 from domain.words import counted, shortened, without_markup
 from flows.builder_model import BuilderModel, builder_model
 from flows.workspace import Workspace
-from models.messages import assistant, system, user
-from models.prompts import join_lines, prompts_beside, sanitise
+from models.messages import assistant, join_lines, prompts_beside, sanitise, system, user
 from models.structured import StrictReply
 from people.characters import ClipPeople
 from people.names import display_segment

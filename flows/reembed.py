@@ -20,7 +20,7 @@ from flows.estimate import (
     sent_characters,
     tokens_a_character,
 )
-from flows.reporting import connect_to_prefect, run_reported
+from flows.executors import connect_to_prefect, run_reported
 from flows.workspace import Workspace
 from memory.reembed import (
     change_encoder,

@@ -16,10 +16,9 @@ from domain.settings import CLUSTERS, Subtitles
 from flows.alert_delivery import alerts_beside
 from flows.build import build, check_builds
 from flows.clip_memory import Ingestion
-from flows.executors import Executor, Step
+from flows.executors import Executor, Step, connect_to_prefect, run_reported
 from flows.ingest_video import VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
-from flows.reporting import connect_to_prefect, run_reported
 from flows.workspace import Workspace
 from models.retries import waiting_for_servers
 from strategies.registry import find_strategy

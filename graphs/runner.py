@@ -52,6 +52,7 @@ from nodes.finish import stop
 from retrieval.built_views import check_any_built
 from store.advisory_locks import TrajectoryLocks
 from store.driver import driver_of
+from store.migrations import recording
 from store.queries.audit import record_deed
 from store.queries.clips import memory_view
 from store.queries.trajectories import (
@@ -68,7 +69,6 @@ from store.queries.trajectories import (
     stop_abandoned,
     trajectory_exists,
 )
-from store.viewers import recording
 from strategies.registry import find_strategy
 from telemetry import tracing
 

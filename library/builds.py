@@ -13,9 +13,9 @@ from evals.training.export import TrainingManifest
 from flows.build import Built, OnUse
 from flows.build import build as build_memory
 from flows.builder_model import ModelUse
+from flows.executors import connect_to_prefect
 from flows.reembed import ReembedPlan, fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
-from flows.reporting import connect_to_prefect
 from flows.workspace import Workspace
 from library.params import Direct, OnCommandLine, VideoName, split_names
 from store.progress import SILENT, Meter, import_progress

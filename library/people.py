@@ -38,7 +38,7 @@ from people.corrections import MAX_NAME, find_person
 from people.corrections import people_of_video as read_people
 from people.forget import forget, restore_forgotten
 from store.database import Store
-from store.queries.corrections import appearances_of
+from store.queries.characters import appearances_of
 from store.queries.videos import find_video, newest_titles
 
 MOST_VIDEOS = 30

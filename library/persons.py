@@ -31,8 +31,13 @@ from people.likely_same import (
     thresholds_of,
 )
 from people.placing import in_force
-from store.queries.characters import CharacterAt, people_in_view
-from store.queries.corrections import appearances_of, claims_of, corrections_of
+from store.queries.characters import (
+    CharacterAt,
+    appearances_of,
+    claims_of,
+    corrections_of,
+    people_in_view,
+)
 from store.queries.identities import (
     appearance_spans,
     best_crops,

@@ -277,8 +277,8 @@ ACTS = (
     Act("upkeep.restore", "restore"),
     Act("upkeep.upgrade_database", "db upgrade"),
     Act("upkeep.build_index", "db index"),
-    Act("weights.models", "models list"),
-    Act("weights.pull_models", "models pull"),
+    Act("upkeep.models", "models list"),
+    Act("upkeep.pull_models", "models pull"),
     # What is made of what was watched
     Act("strategies.strategies", "strategies", "GET /strategies", viewers=True),
     Act("builds.build", "build"),

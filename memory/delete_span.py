@@ -39,7 +39,7 @@ from store.home import remove_recap_files
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
 from store.queries.builds import built_refs, cut_builds
-from store.queries.corrections import change_correction, corrections_of
+from store.queries.characters import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.encoders import require_encoder
 from store.queries.events import clip_spans

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import WeightsMissing
-from models.devices import CPU, execution_providers
-from models.native_runtime import limit_arenas
+from models.devices import CPU, execution_providers, limit_arenas
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

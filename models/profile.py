@@ -37,7 +37,7 @@ from models.specs import (
     resolve_table,
     with_prices,
 )
-from models.text_folder import hub_text_model
+from models.text_embedding import hub_text_model
 from models.weights import load_manifest
 from models.whisper import hub_speech_model, is_path, model_name
 

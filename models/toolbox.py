@@ -27,8 +27,8 @@ from models.ports import (
 from models.profile import NO_MODEL, Profile
 from models.sentences import SentenceParser
 from models.specs import IN_PROCESS, ChatSpec
+from models.text_embedding import EncoderFiles, Pooling, read_encoder_folder
 from models.text_endpoint import EndpointTextEmbedder
-from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
 from models.weights import load_manifest, verified_folder
 from models.whisper import SileroActivity, WhisperRecognizer, whisper_folder
 from models.yamnet import YamnetClassifier

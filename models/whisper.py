@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from domain.errors import SetupError, WeightsMissing
-from models.devices import SpeechDevice
+from models.devices import SpeechDevice, limit_arenas, make_idle_threads_sleep
 from models.hub import HubModel, is_hub_name
-from models.native_runtime import limit_arenas, make_idle_threads_sleep
 from models.onnx import threads_allowed
 from models.ports import Samples, Speech, Word
 

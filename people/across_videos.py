@@ -30,7 +30,7 @@ from people.corrections import (
 )
 from people.placing import place_people
 from store.database import Store
-from store.queries import corrections as stored
+from store.queries import characters as stored
 from store.queries.characters import USER_SOURCE, CharacterAt, people_in_view
 
 # The persons of a library: characters of several videos that a user said are one; pure.

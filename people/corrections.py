@@ -23,7 +23,7 @@ from domain.rights import Deed
 from domain.texts import make_storable
 from people.placing import in_force, place_people
 from store.database import Store
-from store.queries import corrections as stored
+from store.queries import characters as stored
 from store.queries.audit import record_deed
 from store.queries.characters import USER_SOURCE, CharacterAt, characters_at
 from store.queries.clips import memory_view

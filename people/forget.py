@@ -40,8 +40,7 @@ from store.queries.alerts import list_alerts, remove_alert
 from store.queries.audit import erased_since, record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
-from store.queries.characters import CharacterAt, characters_at
-from store.queries.corrections import change_correction, corrections_of
+from store.queries.characters import CharacterAt, change_correction, characters_at, corrections_of
 from store.queries.encoders import encoders_of_library, require_encoder, require_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches

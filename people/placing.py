@@ -32,12 +32,12 @@ from store.queries.characters import (
     Membership,
     StatedSupport,
     characters_in_view,
+    corrections_of,
     identities_of,
     replace_given_names,
     replace_memberships,
     stated_support,
 )
-from store.queries.corrections import corrections_of
 from store.queries.identities import add_statements, identity_rows
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.containers import read_packets
-from perception.seeking import open_before, sound_of
+from perception.cut_file import open_before, sound_of
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from domain.media import KEYFRAMES_ONLY, Box, ClipView, Group, Keyframe, Percept, SeenObject, Sound
 from domain.streams import Gap, GapReason
-from models.native_runtime import trim_heap
+from models.devices import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
 from perception.frame_keeper import SampledFrame

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import av
 import numpy as np
 
-from models.native_runtime import limit_arenas
+from models.devices import limit_arenas
 from perception.containers import Packet, read_packets
+from perception.cut_file import open_before, pictures_of
 from perception.frames import SampleGrid
-from perception.seeking import open_before, pictures_of
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings

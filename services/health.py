@@ -22,7 +22,7 @@ from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.sentences import ENGLISH, has_pipeline
 from models.specs import IN_PROCESS
-from models.text_folder import missing_text_files
+from models.text_embedding import missing_text_files
 from models.weights import FileState, status
 from models.whisper import hub_speech_model, is_path, missing_file
 from store.database import open_store

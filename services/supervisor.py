@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from auth.listen import SignInMethods, sign_in_methods
+from auth.connections import SignInMethods, sign_in_methods
 from auth.password import set_password_from_environment
 from domain.errors import SetupError
 from services.daemon import HOST, Daemon

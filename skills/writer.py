@@ -16,8 +16,7 @@ from domain.skills import Pattern, Policy, Signal, Skill
 from domain.texts import strip_invisible
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
 from models.chat import ChatReply
-from models.messages import Message, user
-from models.prompts import prompts_beside
+from models.messages import Message, prompts_beside, user
 from models.structured import CHARACTERS_A_TOKEN
 
 SURE = 0.8

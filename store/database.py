@@ -34,9 +34,8 @@ from store.driver import (
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.idle_stop import UsageLock
-from store.migrations import migrate, require_current
+from store.migrations import VIEWER, migrate, require_current, restrict
 from store.queries.blobs import lock_blobs_exclusive, own_library_id, unused_blobs
-from store.viewers import VIEWER, restrict
 
 T = TypeVar("T")
 
@@ -108,7 +107,7 @@ class Store:
     def begin(self, *, snapshot: bool = False) -> Iterator[Session]:
         """Open one transaction: committed at the end, rolled back by any error.
 
-        That of a viewer may only read, except within ``store.viewers.recording``.
+        That of a viewer may only read, except within ``store.migrations.recording``.
 
         Args:
             snapshot: Every read sees the database as of the first one.

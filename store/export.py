@@ -29,10 +29,7 @@ from store.files import atomic_file
 from store.migrations import HEAD
 from store.progress import Progress
 from store.queries.audit import record_deed, transaction_time
-from store.queries.blobs import lock_blobs_shared
-from store.queries.calls import message_hash
-from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
-from store.queries.export import (
+from store.queries.backup import (
     EXPERIENCE,
     IDENTITY_TABLES,
     TABLES,
@@ -44,6 +41,9 @@ from store.queries.export import (
     known_trajectories,
     rows_of_video,
 )
+from store.queries.blobs import lock_blobs_shared
+from store.queries.calls import message_hash
+from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
 from store.queries.videos import known_video
 from store.tables.schema import VideoRow
 

@@ -15,8 +15,8 @@ from domain.errors import InputError
 from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import open_zip, read_lines, read_member, report_damage, too_large
 from store.files import atomic_file
+from store.queries.backup import OWN_TO_LIBRARY
 from store.queries.encoders import LibraryEncoders
-from store.queries.export import OWN_TO_LIBRARY
 from store.queries.forget import Copy
 from store.tables.schema import Base
 

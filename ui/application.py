@@ -20,9 +20,8 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.bootstrap import load_config_options
 
-from auth.connections import LimitedConnection
+from auth.connections import LimitedConnection, SignInMethods, sign_in_methods
 from auth.headers import SafeHeaders
-from auth.listen import SignInMethods, sign_in_methods
 from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.oidc import secrets_file
 from auth.password import set_password_from_environment

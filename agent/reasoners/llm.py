@@ -40,8 +40,7 @@ from domain.asking import Action, Mode, Subtask, names_image
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
-from models.messages import Message, assistant, system, user
-from models.prompts import prompts_beside
+from models.messages import Message, assistant, prompts_beside, system, user
 
 prompt = prompts_beside(__file__)
 

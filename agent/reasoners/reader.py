@@ -25,8 +25,7 @@ from domain.search import STRUCTURE, Quote, answering
 from domain.texts import one_line
 from domain.trajectory import EvidenceRetrieved
 from domain.wording import ends_sentence, split_sentences
-from models.messages import system, text_tokens, user
-from models.prompts import prompts_beside
+from models.messages import prompts_beside, system, text_tokens, user
 
 prompt = prompts_beside(__file__)
 

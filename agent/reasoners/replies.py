@@ -14,7 +14,7 @@ from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
 from domain.time import parse_clock_span
 from domain.trajectory import ImageNote, Resolution
-from models.prompts import prompts_beside
+from models.messages import prompts_beside
 
 prompt = prompts_beside(__file__)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from domain.errors import SetupError
-from flows.reporting import report_to_prefect
+from flows.executors import report_to_prefect
 from flows.schedules.kinds import declared_schedules
 from flows.video_locks import end_interrupted_streams
 from services.prefect import api_url, library_id, work_pool_name

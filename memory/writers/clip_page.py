@@ -17,8 +17,7 @@ from domain.time import TimeSpan, merge_close_spans
 from domain.wording import describe_by_time
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
-from models.messages import text_tokens
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import join_lines, prompts_beside, sanitise, sanitise_generated, text_tokens
 from people.characters import ClipPeople
 from perception.clip_view import CHANGED, picture_change
 

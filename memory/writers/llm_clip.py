@@ -31,8 +31,17 @@ from memory.writers.labels import content_words
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import Recorded, Replay, Sink, StructuredChat
-from models.messages import Message, assistant, request_tokens, system, user
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import (
+    Message,
+    assistant,
+    join_lines,
+    prompts_beside,
+    request_tokens,
+    sanitise,
+    sanitise_generated,
+    system,
+    user,
+)
 from people.characters import MODEL_SUPPORT, ClipPeople
 
 prompt = prompts_beside(__file__)

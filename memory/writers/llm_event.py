@@ -13,8 +13,18 @@ from memory.patches import WrittenPatch
 from memory.writers.clip_page import subsample
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow
-from models.messages import Message, assistant, request_tokens, system, text_tokens, user
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import (
+    Message,
+    assistant,
+    join_lines,
+    prompts_beside,
+    request_tokens,
+    sanitise,
+    sanitise_generated,
+    system,
+    text_tokens,
+    user,
+)
 
 prompt = prompts_beside(__file__)
 

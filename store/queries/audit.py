@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from domain.media import ClipState
 from domain.rights import AuditEntry, Deed, acting_user
 from domain.texts import make_storable
+from store.migrations import recording
 from store.tables.library import AuditRow
 from store.tables.schema import ClipRow, VideoRow
-from store.viewers import recording
 
 MAX_NAME_LENGTH = 200
 """Maximum length of a stored name."""

@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 from domain.calls import CallRecord, CallTotals
 from domain.moments import SearchCost
 from domain.rights import Deed
+from store.migrations import recording
 from store.tables.schema import AuditRow, MessageRow, ModelCallRow
-from store.viewers import recording
 
 EMBED = "embed"
 """The purpose of requests to an embeddings endpoint, which are no part of a run's dialogue."""

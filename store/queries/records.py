@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from store.queries.export import TABLES, conditions_of_video
+from store.queries.backup import TABLES, conditions_of_video
 from store.tables.schema import LOOKED_AT, BlobRow, FrameRow, KeyframeRow
 
 Record = dict[str, Any]

@@ -16,8 +16,8 @@ from domain.marked import marked
 from domain.rights import Grant, Membership, SharedLink
 from domain.texts import make_storable
 from domain.time import TimeSpan
+from store.migrations import prepare_viewer_role
 from store.tables.library import EnforcedRightsRow, GrantRow, GroupMemberRow, SharedLinkRow
-from store.viewers import prepare_viewer_role
 
 if TYPE_CHECKING:
     from store.database import Store

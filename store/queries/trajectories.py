@@ -19,9 +19,9 @@ from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.trajectory import EVENT, Event, Forked
 from store.advisory_locks import TRAJECTORIES, claimed_condition
+from store.migrations import VIEWER, recording
 from store.queries.videos import lock_videos_for_share
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
-from store.viewers import VIEWER, recording
 
 
 @dataclass(frozen=True)

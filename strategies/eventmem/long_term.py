@@ -16,8 +16,15 @@ from domain.built import WatchedClip
 from domain.memories import MemorySource
 from domain.people import TAG
 from domain.time import TimeSpan, format_clock
-from models.messages import assistant, system, user
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import (
+    assistant,
+    join_lines,
+    prompts_beside,
+    sanitise,
+    sanitise_generated,
+    system,
+    user,
+)
 from models.structured import StrictReply
 
 prompt = prompts_beside(__file__)

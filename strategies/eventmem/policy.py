@@ -15,8 +15,7 @@ from agent.strategy import PolicyParts
 from domain.asking import Action, Question
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
-from models.messages import system, user
-from models.prompts import join_lines, prompts_beside
+from models.messages import join_lines, prompts_beside, system, user
 from strategies.asked import question_block
 from strategies.eventmem.long_term import AnswerStep, ReactReply, react_form
 from strategies.eventmem.settings import LONG_TERM, SHORT_TERM

@@ -12,8 +12,7 @@ from agent.reasoners.reply_schemas import conclude_form
 from agent.strategy import PolicyParts
 from domain.asking import Action
 from domain.trajectory import EvidenceRetrieved
-from models.messages import system, user
-from models.prompts import prompts_beside
+from models.messages import prompts_beside, system, user
 from strategies.memdreamer.settings import (
     GET_RELATIONS,
     GET_SUBGRAPH,

@@ -16,7 +16,7 @@ from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from agent.strategy import Tool
 from domain.asking import Action, Evidence, Question
 from domain.trajectory import EvidenceRetrieved
-from models.prompts import prompts_beside
+from models.messages import prompts_beside
 from strategies.memdreamer.settings import GET_SUBGRAPH, SEARCH_NODES
 from strategies.memdreamer.shown import macros_named
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.time import TimeSpan, format_clock
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import join_lines, prompts_beside, sanitise, sanitise_generated
 from strategies.memdreamer.settings import MINUTE, HierarchySettings, Limits
 from strategies.memdreamer.writer import Macro, SuperEvent
 

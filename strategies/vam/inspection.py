@@ -12,8 +12,7 @@ from domain.errors import BlobGone, BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
-from models.messages import system, user
-from models.prompts import prompts_beside, sanitise
+from models.messages import prompts_beside, sanitise, system, user
 from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval
 from retrieval.terms import terms

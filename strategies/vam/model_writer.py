@@ -19,8 +19,15 @@ from domain.errors import BlobGone
 from domain.people import TAG
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
-from models.messages import assistant, system, user
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import (
+    assistant,
+    join_lines,
+    prompts_beside,
+    sanitise,
+    sanitise_generated,
+    system,
+    user,
+)
 from models.structured import StrictReply
 from strategies.asked import question_block
 from strategies.kept_frames import spread_frames

@@ -11,8 +11,7 @@ from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
-from models.messages import assistant, system, user
-from models.prompts import prompts_beside
+from models.messages import assistant, prompts_beside, system, user
 from strategies.asked import question_block
 from strategies.policy_parts import (
     RuleWalk,

@@ -16,7 +16,7 @@ from domain.errors import BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.prompts import prompts_beside, sanitise
+from models.messages import prompts_beside, sanitise
 from retrieval.result import Retrieval
 from store.queries.build_changes import apply_change
 from store.queries.builds import StepMade, build_writers, read_built

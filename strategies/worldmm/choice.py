@@ -19,8 +19,7 @@ from domain.base import Frozen
 from domain.errors import BudgetExceeded
 from domain.stated import Triple
 from domain.time import TimeSpan
-from models.messages import system, user
-from models.prompts import prompts_beside
+from models.messages import prompts_beside, system, user
 from strategies.worldmm.replies import ChooseReply, FilterReply, choose_page, filter_page
 
 prompt = prompts_beside(__file__)

@@ -15,7 +15,7 @@ from agent.builder import AskModel
 from agent.reasoners.port import Unreadable
 from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
-from models.prompts import prompts_beside
+from models.messages import prompts_beside
 from strategies.policy_parts import ask_sound
 from strategies.worldmm.replies import (
     ConsolidationReply,

@@ -18,7 +18,7 @@ from domain.people import TAG
 from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
 from domain.time import TimeSpan, format_clock, parse_clock
 from domain.trajectory import EvidenceRetrieved
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.messages import join_lines, prompts_beside, sanitise, sanitise_generated
 from strategies.asked import question_block
 from strategies.worldmm.captions import MENTIONED
 from strategies.worldmm.semantic import Consolidation

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from domain.media import ClipState
+from flows.executors import report_to_prefect
 from flows.jobs import Job, Jobs
-from flows.reporting import report_to_prefect
 from library.videos import all_videos
 from services.prefect import PrefectServer
 from store import postmaster

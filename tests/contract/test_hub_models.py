@@ -14,7 +14,7 @@ from domain.errors import SetupError, WeightsMissing
 from flows.ingest_video import models_used
 from models.hub import ENDPOINT, FILES, HubModel
 from models.profile import Profile, load_profile
-from models.text_folder import read_encoder_folder
+from models.text_embedding import read_encoder_folder
 from models.toolbox import Toolbox
 from models.whisper import FILES as WHISPER_FILES
 from models.whisper import whisper_folder
@@ -206,7 +206,7 @@ def test_the_command_reports_a_model_that_it_cannot_fetch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: str, pulled: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "weights"))
-    monkeypatch.setattr("library.weights.pull_weights", lambda *_: [])
+    monkeypatch.setattr("library.upkeep.pull_weights", lambda *_: [])
     (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{used}"\n')
     command = ["models", "pull", *pulled, "--profile", str(tmp_path / "p.toml")]
     done = CliRunner().invoke(app, command)

@@ -18,7 +18,7 @@ from models.chat_models import key_variable
 from models.ports import TextEmbedder, embed_queries
 from models.profile import GEMINI_URL, Profile
 from models.specs import EncoderSpec, is_priced
-from models.text_folder import read_encoder_folder
+from models.text_embedding import read_encoder_folder
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from services.health import check_text_model

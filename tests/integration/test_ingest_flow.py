@@ -17,14 +17,13 @@ from domain.errors import ModelError, SetupError
 from domain.evaluation import QuestionPart
 from domain.ingesting import Watched
 from domain.settings import Pool
-from flows import ingest_video, reporting
+from flows import executors, ingest_video
 from flows.build import build
 from flows.evaluation_steps import run_evaluation
-from flows.executors import ClipFailed
+from flows.executors import ClipFailed, report_to_prefect
 from flows.live_stream import open_stream, watch_stream
 from flows.perception_workers import WorkerPool
 from flows.reembed import plan_reembedding, reembed
-from flows.reporting import report_to_prefect
 from flows.watching import watch_files
 from flows.workspace import Workspace
 from models.extras import RAY
@@ -216,7 +215,7 @@ def test_a_video_already_watched_needs_no_server(
     def refuse(_home: Home) -> str:
         raise AssertionError("no server is needed")
 
-    monkeypatch.setattr(reporting, "api_url", refuse)
+    monkeypatch.setattr(executors, "api_url", refuse)
     copy = tmp_path / "another name.mp4"
     copy.write_bytes(video.read_bytes())
     (again,), notes = run(workspace, copy)
@@ -230,7 +229,7 @@ def test_without_a_server_it_goes_on_and_says_so(
     def refuse(_home: Home) -> str:
         raise SetupError("no port is free")
 
-    monkeypatch.setattr(reporting, "api_url", refuse)
+    monkeypatch.setattr(executors, "api_url", refuse)
     (outcome,), notes = run(workspace, video)
     assert outcome.exit_code == 0
     assert (notes[0], notes[-1]) == ("going on without Prefect: no port is free", "remembered 2")

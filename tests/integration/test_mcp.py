@@ -267,7 +267,7 @@ def test_videos_and_questions_are_resources(party: ApiState) -> None:
 
 
 def test_resources_are_listed_by_page(party: ApiState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.mcp_resources.MAX_LIMIT", 2)
+    monkeypatch.setattr("api.mcp_tools.MAX_LIMIT", 2)
     for _ in range(2):
         called(party, "ask", **GATE)
 

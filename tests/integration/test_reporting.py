@@ -20,7 +20,7 @@ ENDS = """
 import sys, threading
 from pathlib import Path
 from websockets.sync.server import serve
-from flows import reporting
+from flows import executors
 from store.home import Home
 
 def one_event(connection):
@@ -32,8 +32,8 @@ def one_event(connection):
 server = serve(one_event, "127.0.0.1", 0)
 port = server.socket.getsockname()[1]
 threading.Thread(target=server.serve_forever).start()
-reporting.SENT_WITHIN_S = 1.0
-with reporting.report_to_prefect(Home(Path(sys.argv[1])), f"http://127.0.0.1:{port}/api"):
+executors.SENT_WITHIN_S = 1.0
+with executors.report_to_prefect(Home(Path(sys.argv[1])), f"http://127.0.0.1:{port}/api"):
     from prefect.events import emit_event
     for number in range(20):
         emit_event(f"test.{number}", {"prefect.resource.id": f"test.{number}"})

@@ -29,13 +29,13 @@ from library.rights import (
     take_right,
 )
 from store.database import Store
+from store.migrations import prepare_viewer_role, recording
 from store.queries.audit import audit_entries
 from store.queries.encoders import LibraryEncoders
 from store.queries.rights import enforce_rights, visible_to
 from store.queries.trajectories import count_trajectories, find_trajectory
 from store.queries.videos import find_video, video_titles
 from store.tables.schema import Base
-from store.viewers import prepare_viewer_role, recording
 from tests.support.asking import WordToolbox
 from tests.support.full_video import fill
 from tests.support.marked_library import MARK, VIDEO, plant
@@ -127,7 +127,7 @@ def test_what_a_viewer_sees_is_read_once_for_all(store: Store, table: str, condi
 
 
 def test_without_role_it_says_what_to_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("store.viewers.VIEWER_ROLE", "somebody_unknown")
+    monkeypatch.setattr("store.migrations.VIEWER_ROLE", "somebody_unknown")
     with pytest.raises(DatabaseError, match="homer rights on"), store.for_viewer(ANA).begin():
         pass
 

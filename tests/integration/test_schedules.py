@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 
 from domain.errors import InputError, NotFound, SetupError
-from flows.reporting import report_to_prefect
+from flows.executors import report_to_prefect
 from flows.schedules.api import open_schedules
 from flows.schedules.deployments import ScheduleDeployments
 from flows.schedules.kinds import ScheduleEntry, declared_schedules, parse_schedule

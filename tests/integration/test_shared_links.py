@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from auth.listen import SignInMethods
+from auth.connections import SignInMethods
 from auth.middleware import RequireSignIn, SessionStore
 from auth.sessions import link_key, sign_until
 from domain.asking import Question

@@ -25,7 +25,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.export import ImportedVideo
 from store.home import Home
-from store.queries.export import exported_tables
+from store.queries.backup import exported_tables
 from store.queries.learning import put_judgement
 from store.queries.trajectories import list_trajectories
 from store.tables.schema import Base, ModelCallRow

@@ -22,8 +22,8 @@ from domain.trajectory import Event, EvidenceRetrieved
 from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, Writers
+from models.messages import sanitise, sanitise_generated
 from models.profile import Profile
-from models.prompts import sanitise, sanitise_generated
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from people.characters import ClipPeople

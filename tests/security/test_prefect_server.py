@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flows.reporting import report_to_prefect
+from flows.executors import report_to_prefect
 from flows.schedules.api import open_schedules
 from services.prefect import PrefectServer, ensure_login, login_file, login_for
 from store.embedded import EmbeddedPostgres

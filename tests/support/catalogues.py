@@ -48,10 +48,10 @@ PACKAGES = (
 )
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
-    *("auth/listen.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
+    *("auth/connections.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
     *("services/bug_report.py", "store/idle_stop.py"),
-    *("library/watching.py", "library/weights.py"),
+    *("library/watching.py", "library/upkeep.py"),
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.

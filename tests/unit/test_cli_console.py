@@ -28,8 +28,8 @@ from domain.ingesting import Watched
 from domain.media import Video
 from domain.words import plain_line, shortened
 from library.progress import Reporter
+from library.upkeep import pull_models
 from library.watching import with_usage
-from library.weights import pull_models
 from models import profile as profiles
 from models.extras import Extra
 from models.profile import Profile, load_profile
@@ -245,7 +245,7 @@ def test_a_small_file_is_a_line_a_source_and_a_large_one_a_line_a_quarter(
                 report(FetchProgress("minilm/model.onnx", source, done, total))
             return []
 
-        monkeypatch.setattr("library.weights.pull_weights", pull)
+        monkeypatch.setattr("library.upkeep.pull_weights", pull)
         pull_models(home, ("minilm",), progress=PlainMeter())
         return capsys.readouterr().err.splitlines()
 

@@ -19,6 +19,7 @@ from domain.errors import SetupError, WeightsMissing
 from flows.ingest_video import models_used
 from models import devices
 from models.devices import (
+    ARENAS,
     CPU_PROVIDER,
     SpeechDevice,
     describe_devices,
@@ -26,7 +27,6 @@ from models.devices import (
     speech_device,
 )
 from models.hub import ENDPOINT
-from models.native_runtime import ARENAS
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from models.whisper import FILES, whisper_folder

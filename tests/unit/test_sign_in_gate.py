@@ -15,7 +15,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from auth.listen import SignInMethods
+from auth.connections import SignInMethods
 from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.password import set_password
 from auth.signin_page import SignInPage

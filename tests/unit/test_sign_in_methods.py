@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auth import password as door
-from auth.listen import HOSTS_VARIABLE, is_loopback, sign_in_methods
+from auth.connections import HOSTS_VARIABLE, is_loopback, sign_in_methods
 from auth.oidc import Oidc, load_oidc, secrets_file, verified_name
 from auth.password import (
     FILE_VARIABLE,

@@ -18,7 +18,7 @@ from models.llama_server import llama_url
 from models.preload import preloading
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
-from models.text_folder import EncoderFiles
+from models.text_embedding import EncoderFiles
 from models.toolbox import Toolbox
 
 MODELS = {

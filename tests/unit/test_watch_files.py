@@ -16,7 +16,7 @@ from domain.errors import DatabaseError, InputError, MediaError, ModelError, Set
 from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import MemorySettings, Pool, Settings, WorkSettings
-from flows import reporting, watching
+from flows import executors, watching
 from flows.build import Built
 from flows.perception_workers import WorkerPool
 from flows.video_locks import with_current_state
@@ -85,7 +85,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         kept.told.append("server?")
         raise SetupError("no port is free")
 
-    monkeypatch.setattr(reporting, "api_url", api_url)
+    monkeypatch.setattr(executors, "api_url", api_url)
     return kept
 
 
