@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
 
-_CANNOT_LINK = -2.0
-"""Below every cosine: never merged."""
+# Distances are 2 - cosine, in [1, 3]: less than all of them, and more than any mean without such a
+# pair.
+_TOGETHER, _APART = 0.0, 1e9
 
 
 def cluster(
@@ -30,18 +32,17 @@ def cluster(
     Returns:
         The group of each vector, numbered from 0 in order of first appearance.
     """
-    count = len(vectors)
-    if count == 0:
-        return []
-    groups = group_by_label(seeds if seeds is not None else range(count), range(count))
-    clusters = _Clusters(vectors, cannot_link, groups)
-    while (pair := clusters.closest_pair(threshold)) is not None:
-        clusters.merge(pair[0], pair[1])
-    labels = [0] * count
-    for group in clusters.groups:
-        for member in group:
-            labels[member] = min(group)
-    return renumber(labels)
+    if len(vectors) < 2:
+        return [0] * len(vectors)
+    exact = vectors.astype(np.float64)
+    distances = 2 - exact @ exact.T
+    if cannot_link is not None:
+        distances[cannot_link] = _APART
+    if seeds is not None:
+        of_seed = np.asarray(seeds)
+        distances[of_seed[:, None] == of_seed] = _TOGETHER
+    tree = linkage(distances[np.triu_indices(len(distances), 1)], "average")
+    return renumber(fcluster(tree, 2 - threshold, "distance").tolist())
 
 
 def group_by_label(labels: Sequence[int], indices: Sequence[int]) -> list[list[int]]:
@@ -64,56 +65,3 @@ def renumber(labels: Sequence[int]) -> list[int]:
     """Renumber labels from 0 in order of first appearance."""
     numbers: dict[int, int] = {}
     return [numbers.setdefault(label, len(numbers)) for label in labels]
-
-
-class _Clusters:
-    """Groups and the mean cosines between them; a merge updates one row."""
-
-    def __init__(
-        self,
-        vectors: NDArray[np.float32],
-        cannot_link: NDArray[np.bool_] | None,
-        groups: list[list[int]],
-    ) -> None:
-        self.groups = groups
-        member = np.zeros((len(groups), len(vectors)))
-        for row, group in enumerate(groups):
-            member[row, group] = 1
-        self._sums = member @ vectors.astype(np.float64)
-        self._sizes = member.sum(axis=1)
-        blocked = np.zeros((len(groups), len(groups)))
-        if cannot_link is not None:
-            blocked = member @ cannot_link.astype(np.float64) @ member.T
-        self._cannot_link = blocked > 0
-        self._means = np.full(self._cannot_link.shape, _CANNOT_LINK)
-        for row in range(len(groups)):
-            self._update(row)
-
-    def closest_pair(self, threshold: float) -> tuple[int, int] | None:
-        """Return the two groups to merge next, the earlier first; None below the threshold."""
-        best = int(np.argmax(self._means))
-        row, column = divmod(best, len(self._means))
-        if self._means[row, column] < threshold:
-            return None
-        return min(row, column), max(row, column)
-
-    def merge(self, row: int, absorbed: int) -> None:
-        """Merge group ``absorbed`` into group ``row``."""
-        self.groups[row] = self.groups[row] + self.groups[absorbed]
-        self.groups[absorbed] = []
-        self._sums[row] += self._sums[absorbed]
-        self._sizes[row] += self._sizes[absorbed]
-        self._sizes[absorbed] = 0
-        self._cannot_link[row] |= self._cannot_link[absorbed]
-        self._cannot_link[:, row] |= self._cannot_link[:, absorbed]
-        self._means[absorbed] = self._means[:, absorbed] = _CANNOT_LINK
-        self._update(row)
-
-    def _update(self, row: int) -> None:
-        live = (self._sizes > 0) & ~self._cannot_link[row]
-        live[row] = False
-        means = np.full(len(self._sizes), _CANNOT_LINK)
-        if live.any():
-            dots = self._sums[live] @ self._sums[row]
-            means[live] = dots / (self._sizes[live] * self._sizes[row])
-        self._means[row] = self._means[:, row] = means
