@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -98,3 +98,26 @@ def sum_of(estimates: Sequence[IngestEstimate]) -> IngestEstimate:
         seconds=sum(one.seconds for one in estimates),
         model_timed=all(one.model_timed for one in estimates),
     )
+
+
+class Imported(Frozen):
+    """What came into memory by an import.
+
+    ``answers`` came with an export, and ``left`` of it stay behind: they cite by numbers that are
+    taken here, or videos. ``captions`` are counts by time scale, of a reference.
+    """
+
+    video: Text = ""
+    title: str
+    clips: int = 0
+    fresh: int = 0
+    failed: int = 0
+    answers: int | None = Field(default=None, exclude_if=lambda count: count is None)
+    left: int = Field(default=0, exclude_if=lambda count: not count)
+    captions: Mapping[str, int] = Field(default={}, exclude_if=lambda counts: not counts)
+    error: Text = ""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command: 4 where some of it is not in memory."""
+        return 4 if self.error or self.failed else 0

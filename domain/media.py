@@ -132,22 +132,24 @@ class Utterance(Frozen):
     speaker: str | None = Field(default=None, description="a name the source itself gives")
 
 
-class ScreenText(Frozen):
+class _OnKeyframe(Frozen):
+    """Something found on a keyframe."""
+
+    time_ms: NonNegativeInt
+    score: float = Field(ge=0, le=1)
+    box: Box
+
+
+class ScreenText(_OnKeyframe):
     """A line of text read on a keyframe."""
 
-    time_ms: NonNegativeInt
     text: str
-    score: float = Field(ge=0, le=1)
-    box: Box
 
 
-class SeenObject(Frozen):
+class SeenObject(_OnKeyframe):
     """An object detected on a keyframe, with the label of its class."""
 
-    time_ms: NonNegativeInt
     label: str = Field(min_length=1)
-    score: float = Field(ge=0, le=1)
-    box: Box
 
 
 class Sound(Frozen):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from domain.ingesting import Imported
 from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import Manifest
 from store.backup import check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
-from store.export import ImportedVideo, import_video, open_export
+from store.export import import_video, open_export
 from store.home import Home
 from store.migrations import has_tables, migrate
 from store.progress import Progress
@@ -43,7 +44,7 @@ def restore_library(
 
 def import_exported_video(
     store: Store, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
-) -> ImportedVideo:
+) -> Imported:
     """Import the video of an export into a library.
 
     Raises:

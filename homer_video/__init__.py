@@ -20,7 +20,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.ingesting import IngestEstimate, Watched
+from domain.ingesting import Imported, IngestEstimate, Watched
 from domain.moments import Answered, Asked, Moment
 from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
@@ -29,7 +29,6 @@ from graphs.replay import Replayed
 from homer_video.library import FoundMoments, LiveWatch, VideoAnswer, VideoLibrary
 from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open
 from library.strategies import StrategyLine
-from library.watching import Imported
 from store.queries.library import LibraryEntry
 
 __all__ = [

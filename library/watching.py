@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from domain.base import Frozen
 from domain.errors import InputError, ModelError
-from domain.ingesting import Watched
-from domain.moments import Text
+from domain.ingesting import Imported, Watched
 from domain.words import plain_line
 from flows.clip_memory import build_due_windows
 from flows.jobs import clips_to_retry
@@ -38,29 +35,6 @@ def with_usage(watched: Watched, store: Store) -> Watched:
     if not watched.fresh:
         return watched
     return watched.model_copy(update={"used": str(ingest_usage(store, watched.video))})
-
-
-class Imported(Frozen):
-    """What came into memory by an import.
-
-    ``answers`` came with an export, and ``left`` of it stay behind: they cite by numbers that are
-    taken here, or videos. ``captions`` are counts by time scale, of a reference.
-    """
-
-    video: Text = ""
-    title: str
-    clips: int = 0
-    fresh: int = 0
-    failed: int = 0
-    answers: int | None = Field(default=None, exclude_if=lambda count: count is None)
-    left: int = Field(default=0, exclude_if=lambda count: not count)
-    captions: Mapping[str, int] = Field(default={}, exclude_if=lambda counts: not counts)
-    error: Text = ""
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of a command: 4 where some of it is not in memory."""
-        return 4 if self.error or self.failed else 0
 
 
 def retry(
@@ -164,7 +138,7 @@ def import_video(
                     found = import_exported_video(store, Path(video), progress, limits)
                 except KeyboardInterrupt as stop:
                     raise KeyboardInterrupt("stopped; nothing was changed") from stop
-                return [Imported(**found._asdict(), fresh=found.clips)]
+                return [found]
             scaled = read_scaled_captions(captions, limits)
             with store.begin() as session:
                 known = find_video(session, video)

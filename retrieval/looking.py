@@ -22,7 +22,7 @@ from store.queries.audit import is_erased
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clip_contents import KeyframeOnClip, clip_contents
 from store.queries.clips import StoredClip, clips_of
-from store.queries.keyframes import LookedFrame, add_looked_frames
+from store.queries.keyframes import StoredFrame, add_looked_frames
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video
 
@@ -121,7 +121,8 @@ def _decoded(
         name = blobs.add(image, settings.jpeg_quality)
         height, width = image.shape[:2]
         clip = next(c.index for c in clips if c.span.start_ms <= time < c.span.end_ms)
-        frames.append(LookedFrame(clip, time, width, height, name, len(blobs[name])))
+        size = len(blobs[name])
+        frames.append(StoredFrame(0, clip, time, 0.0, width, height, name, size))
     with store.begin() as session:
         lock_video(session, scope.video)
         if is_erased(session, scope.video):

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import psycopg
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import DatabaseError, InputError
+from domain.ingesting import Imported
 from domain.rights import Deed
 from domain.settings import DEFAULT_LIMITS, ImportLimits
 from store.archive import open_zip, read_lines, read_member, report_damage, too_large
@@ -247,19 +248,9 @@ UNCITED_TABLES = ("questions", "model_calls")
 """Tables whose ids nothing cites: their rows always get new ids."""
 
 
-class ImportedVideo(NamedTuple):
-    """The result of an import; ``left``: answers that could not be imported."""
-
-    video: str
-    title: str
-    clips: int
-    answers: int
-    left: int
-
-
 def import_video(
     store: Store, export: ExportFile, contents: ExportContents, progress: Progress
-) -> ImportedVideo:
+) -> Imported:
     """Add the video of an export to the library, completely or not at all.
 
     Rows keep their ids if all of them are free, and answers are imported with them, since they cite
@@ -284,7 +275,7 @@ def import_video(
 
 def _import(
     store: Store, session: Session, export: ExportFile, contents: ExportContents, progress: Progress
-) -> ImportedVideo:
+) -> Imported:
     if known_video(session, export.video) is not None:
         raise InputError(f"{export.video} is in this library already: delete it here first")
     require_encoders(session, export.encoders)
@@ -315,7 +306,14 @@ def _import(
         raise _altered("the video itself is not in it")
     record_deed(session, Deed.IMPORTED, video.id)
     answers, clips = len(mapping.answers), mapping.added.get("clips", 0)
-    return ImportedVideo(video.id, video.title, clips, answers, len(contents.questions) - answers)
+    return Imported(
+        video=video.id,
+        title=video.title,
+        clips=clips,
+        fresh=clips,
+        answers=answers,
+        left=len(contents.questions) - answers,
+    )
 
 
 def _batches(rows: Iterable[tuple[str, Row, int]]) -> Iterator[list[Row]]:

@@ -218,7 +218,11 @@ TONES = ("", "second", "third", "fourth")
 
 @dataclass(frozen=True)
 class TimelineBar:
-    """One span in ms; ``label`` is its tooltip and accessible name, ``text`` is drawn on it."""
+    """One span in ms, or a link between two moments.
+
+    ``label`` is its tooltip and accessible name, ``text`` is drawn on it. The ``tone`` of a link is
+    temporal or causal.
+    """
 
     id: str
     start: int
@@ -234,17 +238,6 @@ class Lane:
 
     name: str
     spans: Sequence[TimelineBar]
-
-
-@dataclass(frozen=True)
-class Arc:
-    """A link between two moments in ms; ``tone`` is temporal or causal."""
-
-    start: int
-    end: int
-    label: str
-    tone: str
-    id: str = ""
 
 
 def pack_rows(bars: Sequence[TimelineBar], max_rows: int = 8) -> list[list[TimelineBar]]:
@@ -269,7 +262,7 @@ def show_timeline(
     *,
     start_ms: int = 0,
     chosen: str = "",
-    arcs: Sequence[Arc] = (),
+    arcs: Sequence[TimelineBar] = (),
     arcs_name: str = "",
 ) -> str | None:
     """Draw lanes from ``start_ms`` on; return the id of a bar or arc that was just clicked."""

@@ -46,7 +46,6 @@ from ui.outline import show_outline
 from ui.people_page import LEGEND, appearance_lane, picked_appearance
 from ui.player import (
     TONES,
-    Arc,
     Lane,
     TimelineBar,
     pack_rows,
@@ -331,15 +330,15 @@ def _event_rows(segments: Sequence[Event]) -> list[list[TimelineBar]]:
     return pack_rows(bars)
 
 
-def _arcs(shown: Sequence[Event]) -> list[Arc]:
+def _arcs(shown: Sequence[Event]) -> list[TimelineBar]:
     by_number = {one.number: one for one in shown}
     return [
-        Arc(
+        TimelineBar(
+            f"e{edge.id}",
             _midpoint(one),
             _midpoint(target),
             f"{one.label} {translate(edge.relation)} {target.label}: {edge.rationale}",
-            "causal" if edge.relation.type is EdgeType.CAUSAL else "temporal",
-            f"e{edge.id}",
+            tone="causal" if edge.relation.type is EdgeType.CAUSAL else "temporal",
         )
         for one in shown
         for edge in one.edges

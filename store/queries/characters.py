@@ -279,12 +279,13 @@ def read_identity(row: IdentityRow) -> Identity:
 
 
 class StatedSupport(NamedTuple):
-    """Support from one clip for a face being a voice; both are row ids."""
+    """Support for a face being a voice, both as row ids: from a clip, or in all until then."""
 
     clip: int
     face: int
     voice: int
     support: float
+    reason: str = ""
 
 
 def stated_support(
@@ -296,7 +297,7 @@ def stated_support(
     query = query.where(row.video_id == video_id).order_by(row.voice_id, row.clip, row.id)
     if voices is not None:
         query = query.where(is_any_of(row.voice_id, voices))
-    return [StatedSupport._make(fields) for fields in session.execute(query)]
+    return [StatedSupport(*fields) for fields in session.execute(query)]
 
 
 def identities_of(
@@ -363,15 +364,6 @@ def add_name(
 
 
 # Corrections of the people of a video, and the learned data they are laid over.
-
-
-class Claim(NamedTuple):
-    """The total support for a face being a voice (row ids), and the latest reason."""
-
-    face: int
-    voice: int
-    support: float
-    reason: str
 
 
 def lock_corrections(session: Session) -> None:
@@ -457,7 +449,7 @@ def _correction(row: CorrectionRow) -> Correction:
     )
 
 
-def claims_of(session: Session, video_id: str, last_clip: int) -> list[Claim]:
+def claims_of(session: Session, video_id: str, last_clip: int) -> list[StatedSupport]:
     """Return the total support of each face and voice until a clip, with the latest reason."""
     row = IdentityStatementRow
     last = func.max(row.id)
@@ -468,11 +460,11 @@ def claims_of(session: Session, video_id: str, last_clip: int) -> list[Claim]:
         .subquery()
     )
     query = (
-        select(totals.c.face_id, totals.c.voice_id, totals.c.total, row.reason)
+        select(row.clip, totals.c.face_id, totals.c.voice_id, totals.c.total, row.reason)
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [Claim._make(fields) for fields in session.execute(query)]
+    return [StatedSupport(*fields) for fields in session.execute(query)]
 
 
 def appearances_of(

@@ -68,7 +68,7 @@ _IMAGE = re.compile(r"(?<!\w)(?:[kf][1-9]\d{0,17}|[0-9a-f]{64})(?!\w)")
 
 
 class StoredFrame(NamedTuple):
-    """A keyframe; ``bytes`` is the size of its image."""
+    """A keyframe; ``bytes`` is the size of its image, ``id`` is 0 before it is stored."""
 
     id: int
     clip: int
@@ -233,23 +233,12 @@ def blob_of_image(session: Session, kind: str, number: int, scopes: Sequence[Sco
 # them; searches that rank keyframes and dumps leave them out, so that asking changes neither.
 
 
-class LookedFrame(NamedTuple):
-    """A decoded frame; ``blob`` is the SHA-256 of its JPEG, ``size`` its bytes."""
-
-    clip: int
-    time_ms: int
-    width: int
-    height: int
-    blob: str
-    size: int
-
-
 def add_looked_frames(
-    session: Session, video: str, frames: Iterable[LookedFrame]
+    session: Session, video: str, frames: Iterable[StoredFrame]
 ) -> list[KeyframeOnClip]:
     """Store frames of a video, each once, and return them as they are stored, in their order."""
     wanted = list(frames)
-    add_blobs(session, video, {frame.blob: frame.size for frame in wanted})
+    add_blobs(session, video, {frame.blob: frame.bytes for frame in wanted})
     stored, row = list[KeyframeOnClip](), KeyframeRow
     for frame in wanted:
         place = and_(row.video_id == video, row.clip == frame.clip, row.time_ms == frame.time_ms)

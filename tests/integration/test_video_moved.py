@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from domain.errors import InputError
+from domain.ingesting import Imported
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
 from flows.delete import delete_video_rows
@@ -23,7 +24,6 @@ from library.removal import export_video
 from library.videos import all_videos
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
-from store.export import ImportedVideo
 from store.home import Home
 from store.queries.backup import exported_tables
 from store.queries.learning import put_judgement
@@ -126,7 +126,7 @@ def renumbered(rows: list[Any], table: str) -> list[Any]:
 
 def test_an_answer_comes_along(library: tuple[Store, str], exported: Path, empty: Store) -> None:
     output = import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
-    assert output == ImportedVideo(PARTY, output.title, 6, 1, 0)
+    assert output == Imported(video=PARTY, title=output.title, clips=6, fresh=6, answers=1)
     assert trajectories(empty) == [library[1]]
     assert replay(empty, library[1]).whole
     with Runner(empty, WordToolbox()) as runner:

@@ -18,7 +18,7 @@ from domain.words import format_span, format_time, join_words, short_times
 from evals.layout import ReportTable
 from ui import charts, player
 from ui.formatting import escape_markdown, format_bytes, format_duration
-from ui.player import Arc, Lane, TimelineBar, pack_rows
+from ui.player import Lane, TimelineBar, pack_rows
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
 ROWS = [{"day": "2026-01-01", "asked": 2}, {"day": "2026-01-02", "asked": 0}]
@@ -65,7 +65,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, picked: object) -> tuple[str | None, 
 
     monkeypatch.setattr(player, "component", mount)
     lanes = [Lane("Ann", [TimelineBar("p1", 0, 5, "Ann, 0:00")])]
-    arcs = [Arc(0, 5, "then", "temporal")]
+    arcs = [TimelineBar("", 0, 5, "then", tone="temporal")]
     return player.show_timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events"), given
 
 
@@ -81,8 +81,8 @@ def test_the_browser_has_plain_data_and_some_length(monkeypatch: pytest.MonkeyPa
     assert data["length"] == 1
     (lane,) = data["lanes"]
     assert (lane["name"], lane["spans"][0]["label"]) == ("Ann", "Ann, 0:00")
-    found = data["arcs"][0] | {"id": ""}
-    assert found == {"start": 0, "end": 5, "label": "then", "tone": "temporal", "id": ""}
+    found = {name: data["arcs"][0][name] for name in ("start", "end", "label", "tone")}
+    assert found == {"start": 0, "end": 5, "label": "then", "tone": "temporal"}
 
 
 @pytest.fixture
