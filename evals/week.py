@@ -55,14 +55,14 @@ def measure_week(
     Raises:
         InputError: a file is missing or malformed.
     """
-    dataset = read(folder)
+    dataset = read(WEEK, folder)
     every, size = dataset.questions, len(dataset.questions)
     count = min(limit or size, size)
     spaced = tuple(every[index * size // count] for index in range(count))
     less = [one.name for strategy in strategies if ablate for one in strategy.ablations()]
     return measure(
         workspace,
-        replace(dataset, name=WEEK, questions=spaced),
+        replace(dataset, questions=spaced),
         listener,
         partial(of_week, embedding=partial(listener.importing, "baseline")),
         out,

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from string import ascii_uppercase
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from domain.errors import InputError
 from domain.marked import marked
@@ -31,16 +31,9 @@ VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
 CAPTION_ENDINGS = (".srt", ".vtt", ".jsonl", ".jsonl.gz")
 """Endings of captions, which may replace a video."""
 
-Record = tuple[str, Any]
-"""A place (the file, and the line or number in it) and its record."""
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class Published(BaseModel):
-    """A published record; unknown fields are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+Record = tuple[str, str, Any]
+"""A record after its name, "" where it has none, and its place: the file, and the line or number
+in it."""
 
 
 def _worded(value: Any) -> Any:
@@ -52,14 +45,18 @@ def _worded(value: Any) -> Any:
 
 Words = Annotated[str, BeforeValidator(_worded)]
 """Text that some publish as a number."""
+WORDS: TypeAdapter[str] = TypeAdapter(Words)
 
 Seconds = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 """A time in seconds; more than three years is taken as an error."""
+SECONDS: TypeAdapter[float] = TypeAdapter(Seconds)
 
-Several = Annotated[
-    tuple[str, ...],
-    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value or ()),
-]
+SEVERAL: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value or ()),
+    ]
+)
 """Words, or a list of them."""
 
 
@@ -72,7 +69,9 @@ def _in_order(options: Any) -> Any:
     return tuple(options[name] for name in sorted(options))
 
 
-Lettered = Annotated[tuple[str, ...], BeforeValidator(_in_order), Field(min_length=2)]
+LETTERED: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[tuple[str, ...], BeforeValidator(_in_order), Field(min_length=2)]
+)
 """Options by their letters."""
 
 
@@ -198,10 +197,10 @@ def listed(members: Any, place: str) -> Iterator[Record]:
     """
     if not isinstance(members, list):
         raise InputError(f"{place} is no list of records")
-    return ((f"{place}, record {n}", member) for n, member in enumerate(members, 1))
+    return (("", f"{place}, record {n}", member) for n, member in enumerate(members, 1))
 
 
-def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
+def named(members: Any, place: str) -> Iterator[Record]:
     """Return the members of a JSON object by name.
 
     Raises:
@@ -209,14 +208,14 @@ def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
     """
     if not isinstance(members, dict):
         raise InputError(f"{place} is no object of records by name")
-    return ((name, (f"{place}, {name}", member)) for name, member in members.items())
+    return ((name, f"{place}, {name}", member) for name, member in members.items())
 
 
 def _jsonl(path: Path) -> Iterator[Record]:
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
             place = f"{path}, line {number}"
-            yield place, _loaded(line, place)
+            yield "", place, _loaded(line, place)
 
 
 def _csv(path: Path) -> Iterator[Record]:
@@ -224,7 +223,7 @@ def _csv(path: Path) -> Iterator[Record]:
     rows = csv.DictReader(io.StringIO(text_of(path), newline=""), delimiter=delimiter, strict=True)
     try:
         for row in rows:
-            yield f"{path}, line {rows.line_num}", {k: v for k, v in row.items() if v != ""}
+            yield "", f"{path}, line {rows.line_num}", {k: v for k, v in row.items() if v != ""}
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: {error}") from error
 
@@ -258,31 +257,6 @@ def rows_of(path: Path) -> Iterator[Record]:
     return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
 
 
-def checked(model: type[Model], record: Record) -> Model:
-    """Validate the record as ``model``.
-
-    Raises:
-        InputError: it is invalid; names the place and the field.
-    """
-    place, value = record
-    try:
-        return model.model_validate(value)
-    except RecursionError as error:
-        raise InputError(f"{place}: {error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        problem = first["msg"].removeprefix("Value error, ")
-        whole = "" if first["type"] == "value_error" else "the record"
-        field = ".".join(map(str, first["loc"])) or whole
-        line = " ".join(f"{field}: {problem}".removeprefix(": ").split())
-        raise InputError(f"{place}: {line}") from error
-
-
-def all_checked(model: type[Model], found_records: Iterable[Record]) -> Iterator[tuple[str, Model]]:
-    """Validate each record as ``model``, and yield it with its place."""
-    return ((record[0], checked(model, record)) for record in found_records)
-
-
 # Builds the questions and videos of a data set from records, for every reader.
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -290,13 +264,13 @@ _LABEL = re.compile(r"\s*\(?([A-Z])(?:[.):]|\s*$)\s*", re.ASCII)
 
 
 def question(place: str, **fields: Any) -> EvalQuestion:
-    """Build one question from the record at ``place``; repeated types count once.
+    """Build one question from the record at ``place``; of its types each that is not empty, once.
 
     Raises:
         InputError: a field is invalid.
     """
     with _named_errors(place, "the question"):
-        types = tuple(dict.fromkeys(fields.pop("types", ())))
+        types = tuple(filter(None, dict.fromkeys(fields.pop("types", ()))))
         built = EvalQuestion(types=types, **fields)
         words = (built.id, built.video, built.question, built.answer, *built.options, *built.types)
         _check_storable(*words)
