@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
 from agent.budget import RunBudget
-from agent.model_calls import record_call_of, recorded_calls
+from agent.model_calls import record_call_of
 from agent.recorder import Recorder
 from agent.replay_source import inherited_count, source_of
 from agent.run_context import RunContext
@@ -53,6 +53,7 @@ from retrieval.built_views import check_any_built
 from store.advisory_locks import TrajectoryLocks
 from store.driver import driver_of
 from store.queries.audit import record_deed
+from store.queries.calls import calls_of
 from store.queries.clips import memory_view
 from store.queries.trajectories import (
     Mark,
@@ -217,7 +218,7 @@ class Runner:
                 marks = marks[: finished_steps(events, marks)]
                 events = events[: len(marks)]
                 state = start_of(row, events)
-                calls = recorded_calls(session, row.id)
+                calls = calls_of(session, row.id)
                 delete_events(session, row.id, len(events))
                 reopen_trajectory(session, row.id)
             recorder = self._recorder(row.id, on_event, find_strategy(row.machine))

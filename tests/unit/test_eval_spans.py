@@ -33,7 +33,6 @@ from evals.attribution import (
 )
 from evals.dataset import EvalQuestion
 from evals.judging import M3_BENCH, Ruling, judge_options, judge_words
-from models.chat import ChatReply
 from models.messages import Message
 
 VIDEO, OTHER = "a" * 16, "b" * 16
@@ -143,13 +142,13 @@ class Chat:
         *,
         purpose: str,
         temperature: float | None = None,
-    ) -> ChatReply[Ruling]:
+    ) -> Ruling:
         self.told += [message.content for message in messages]
         self.heat = temperature
         assert purpose == "judge"
         if self.right is None:
             raise ModelError("it is away")
-        return ChatReply(schema(reason="so it is", right=self.right), 1, 1, 0.0, 1, MODEL)
+        return schema(reason="so it is", right=self.right)
 
 
 @pytest.mark.parametrize("right", [True, False])
