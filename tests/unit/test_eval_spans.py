@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -247,7 +246,7 @@ def test_without_marked_spans_a_model_judges_by_what_was_found_and_what_is_remem
 
         def ask(self, messages: Any, schema: type[Fault], **_: Any) -> Any:
             self.read = messages[0].content
-            return SimpleNamespace(value=schema(reason="So.", step="event localisation"))
+            return schema(reason="So.", step="event localisation")
 
     judge: Any = Judge()
     (near,) = found().evidence
