@@ -106,8 +106,8 @@ def clip_row(name: str, answers: Sequence[Answered]) -> Row:
             "choices": len(choices),
             "right": figure(one.right for one in choices),
             "chance": figure(1 / len(one.question.options) for one in choices),
-            "rounds": median([one.result.rounds for one in answers]),
-            "seconds": median([one.result.seconds for one in answers]),
+            "rounds": median([one.result.took.rounds for one in answers]),
+            "seconds": median([one.result.took.seconds for one in answers]),
         },
     )
 

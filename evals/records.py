@@ -57,7 +57,7 @@ def tested_rows(session: Session, name: str) -> list[AnsweredQuestion]:
 
 def _rows(session: Session, name: str) -> list[AnsweredQuestion]:
     results = stored.run_results(session, name)
-    names = sorted({skill for result in results for skill in result.skills})
+    names = sorted({skill for result in results for skill in result.took.skills})
     learned = stored.learned_videos(session, names)
     return [row_of(result, learned) for result in results]
 

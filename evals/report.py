@@ -49,6 +49,7 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
     answer, verdict = result.answer or {}, result.verdict or Verdict(right=None, judge="")
     return AnsweredQuestion(
         **dict(verdict),
+        **dict(result.took),
         arm=result.slot.arm,
         part=result.slot.part,
         batch=result.slot.batch,
@@ -62,15 +63,8 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
         option=str(answer.get("option") or ""),
         confidence=answer.get("confidence"),
         raw=answer.get("raw_confidence"),
-        rounds=result.rounds,
-        tokens=result.tokens,
-        seconds=result.seconds,
-        cost_usd=result.cost_usd,
-        skills=result.skills,
-        leaked=tuple(s for s in result.skills if result.slot.video in learned.get(s, ())),
+        leaked=tuple(s for s in result.took.skills if result.slot.video in learned.get(s, ())),
         trajectory=result.trajectory or "",
-        strategy=result.strategy,
-        chosen_by=result.chosen_by,
     )
 
 

@@ -98,10 +98,10 @@ def of_week(asked: Asked, embedding: Callable[[int, int], None]) -> Findings:
                 for one, plain in zip(questions, made, strict=True)
             ]
     beside = week_row(name, scores.get(name, ()))
-    total = sum(one.result.seconds for answers in asked.arms.values() for one in answers)
+    total = sum(one.result.took.seconds for answers in asked.arms.values() for one in answers)
 
     def row(label: str, arm: str) -> Row:
-        took = [one.result.seconds for one in asked.arms.get(arm, ())]
+        took = [one.result.took.seconds for one in asked.arms.get(arm, ())]
         made = week_row(label, scores.get(arm, ()))
         times = {f"{key}, times": _times(made, beside, key) for key in ("top 3", "IoU")}
         # Arms are asked beside each other: the time is shared out by what answers took.

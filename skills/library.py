@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.base import Frozen, first_problem
 from domain.errors import InputError, NotFound
-from domain.skills import RoutedSkill, Skill
+from domain.skills import Advice, RoutedSkill, Skill
 from skills.writer import review, tokens_of
 from store.files import open_private
 from store.queries import skills as stored
@@ -243,19 +243,9 @@ def route(
         cost = tokens_of(skill.instructions)
         if cost <= tokens:
             tokens -= cost
-            chosen.append(_routed(skill, min(1.0, score)))
+            advice = {name: getattr(skill, name) for name in Advice.model_fields}
+            chosen.append(RoutedSkill(score=min(1.0, score), **advice))
     return tuple(chosen)
-
-
-def _routed(skill: Skill, score: float) -> RoutedSkill:
-    return RoutedSkill(
-        name=skill.name,
-        version=skill.version,
-        tone=skill.tone,
-        score=score,
-        instructions=skill.instructions,
-        policy=skill.policy,
-    )
 
 
 # Skill files: TOML as people write it, JSON as exported.
