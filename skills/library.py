@@ -23,6 +23,8 @@ from store.queries import skills as stored
 from store.queries.learning import source_questions, source_trajectories
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from models.ports import TextEmbedder
     from store.database import Store
 
@@ -55,27 +57,21 @@ class LibrarySkill(Frozen):
 
 def list_skills(store: Store) -> list[LibrarySkill]:
     """Return all skills by name, each in its latest version."""
-    with store.begin() as session:
-        uses = stored.count_uses_by_skill(session)
-        return [
-            LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
-            for row in stored.latest_versions(session)
-        ]
+    return list_skills_page(store, 0, None)[0]
 
 
 def list_skills_page(
-    store: Store, offset: int, limit: int, words: str = ""
+    store: Store, offset: int, limit: int | None, words: str = ""
 ) -> tuple[list[LibrarySkill], int]:
     """Return a page of the skills by name, and their total; ``words`` filters them."""
     with store.begin(snapshot=True) as session:
         rows = stored.latest_versions(session, offset, limit, words)
-        uses = stored.count_uses_by_skill(session, [row.skill.name for row in rows])
-        total = stored.count_skills(session, words)
-    page = [
-        LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
-        for row in rows
-    ]
-    return page, total
+        return _with_uses(session, rows), stored.count_skills(session, words)
+
+
+def _with_uses(session: Session, rows: Sequence[stored.LatestVersion]) -> list[LibrarySkill]:
+    uses = stored.count_uses_by_skill(session, [row.skill.name for row in rows])
+    return [LibrarySkill(**row._asdict(), uses=uses.get(row.skill.name, 0)) for row in rows]
 
 
 def find_skill(store: Store, name: str) -> LibrarySkill:
@@ -86,10 +82,9 @@ def find_skill(store: Store, name: str) -> LibrarySkill:
     """
     with store.begin(snapshot=True) as session:
         row = stored.find_skill(session, name)
-        uses = stored.count_uses_by_skill(session, [name]) if row else {}
-    if row is None:
-        raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
-    return LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(name, 0))
+        if row is None:
+            raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
+        return _with_uses(session, [row])[0]
 
 
 def versions_of(store: Store, name: str) -> list[Skill]:
