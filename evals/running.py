@@ -27,7 +27,7 @@ from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, run_name, settings_of
-from evals.records import exclusive_run, run_report
+from evals.report import exclusive_run, run_report
 from evals.tables import RunOutcome
 from flows.build import build_each
 from flows.clip_memory import build_due_windows
