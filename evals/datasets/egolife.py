@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, TypeAdapter
+from pydantic import BeforeValidator, Field, PositiveInt, TypeAdapter
 
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource
@@ -56,7 +56,7 @@ def captions_of(root: Path, person: str) -> Path | None:
 
 
 def _question(row: Row) -> dict[str, Any]:
-    asked = next(iter(row.rows("query_time")), row)
+    asked = row.inner("query_time")
     return {
         "id": row.text("ID"),
         "question": row.text("question"),
@@ -94,34 +94,19 @@ def clock_ms(day: int, time: str) -> int:
     return (day - 1) * DAY_S * 1000 + 1000 * (3600 * hours + 60 * minutes + seconds)
 
 
-Day = Annotated[int, Field(ge=1, le=366)]
-Second = Annotated[float, Field(ge=0, le=DAY_S)]
+NTH_DAY: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=366)])
+SECOND: TypeAdapter[float] = TypeAdapter(Annotated[float, Field(ge=0, le=DAY_S)])
 
 
-class _Moment(BaseModel):
-    day: Day
-    second: Second
-
-    @property
-    def at_ms(self) -> int:
-        return ms((self.day - 1) * DAY_S + self.second)
+def _at(row: Row, day: str, second: str) -> int:
+    return ms((row.get(NTH_DAY, day) - 1) * DAY_S + row.get(SECOND, second))
 
 
-class _Target(BaseModel):
-    day: Day
-    start: Second
-    end_day: Day
-    end: Second
-
-    @property
-    def span(self) -> TimeSpan:
-        start = _Moment(day=self.day, second=self.start).at_ms
-        end = _Moment(day=self.end_day, second=self.end).at_ms
-        return TimeSpan.of(start, end) if end > start else instant(start)
+def _span(row: Row) -> TimeSpan:
+    start, end = _at(row, "day", "start"), _at(row, "end_day", "end")
+    return TimeSpan.of(start, end) if end > start else instant(start)
 
 
-MOMENT: TypeAdapter[_Moment] = TypeAdapter(_Moment)
-TARGETS: TypeAdapter[tuple[_Target, ...]] = TypeAdapter(tuple[_Target, ...])
 OPTIONS: TypeAdapter[tuple[str, ...]] = TypeAdapter(
     Annotated[tuple[str, ...], Field(min_length=2, max_length=26)]
 )
@@ -137,8 +122,8 @@ OUR_FORM = Form(
         "options": row.get(OPTIONS, "options"),
         "answer": row.get(LETTER, "answer"),
         "types": (row.text("type"),),
-        "as_of_ms": row.get(MOMENT, "as_of").at_ms,
-        "spans": tuple(target.span for target in row.get(TARGETS, "targets")),
+        "as_of_ms": _at(row.inner("as_of"), "day", "second"),
+        "spans": tuple(map(_span, row.rows("targets"))),
     },
 )
 FORM = Form(

@@ -91,6 +91,16 @@ class Row:
             for number, member in enumerate(members)
         ]
 
+    def inner(self, name: str) -> Row:
+        """Return an object in it, with the fields of the record around it.
+
+        Raises:
+            InputError: there is none.
+        """
+        for one in self.rows(name):
+            return one
+        raise InputError(f"{self.place}: {name} is missing")
+
 
 MEMBERS: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(
     Annotated[
