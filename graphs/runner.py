@@ -213,9 +213,8 @@ class Runner:
                 if row.answer is not None and row.state == DONE:
                     if locked:
                         self._claims.give_back(row.id)
-                    spent = (row.tokens, row.seconds)
-                    rounds = max((event.round for event in events), default=0)
-                    return AskResult(row.id, row.answer, rounds, *spent, choice_of(events))
+                    rounds, choice = max((e.round for e in events), default=0), choice_of(events)
+                    return AskResult(row.id, row.answer, rounds, row.tokens, row.seconds, choice)
                 check_version(row.id, events)
                 marks = marks[: finished_steps(events, marks)]
                 events = events[: len(marks)]

@@ -184,7 +184,7 @@ def skill_use_record(store: Store, name: str) -> SkillUseRecord:
     """Return how a skill was used, from its first to its last question."""
     with store.begin(snapshot=True) as session:
         between = stored.used_between(session, name)
-        unit = tally_unit(*between) if between else "day"
+        unit = tally_unit(between[0], between[1]) if between else "day"
         tallies = tuple(stored.tallies(session, name, unit))
         own, total = stored.right_shares(session, name), stored.right_shares(session)
     return SkillUseRecord(

@@ -66,13 +66,13 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
         if search.mode is not Mode.EVENT and (not letters or search.options == letters)
         for evidence in search.evidence
     )
-    where = (view_of(state), mode, action.query, focus.id if focus else None, seen)
-    aim = aim_of(state, context, action)
+    # What is looked at when a time is named is all that is wanted.
+    span = action.span if mode is Mode.KEYFRAME else None
+    aim = aim_of(state, context, action) if span is None else None
     try:
-        if action.span is not None and mode is Mode.KEYFRAME:
-            retrieval = context.memory.search(*where, span=action.span)
-        else:
-            retrieval = context.memory.search(*where, aim)
+        retrieval = context.memory.search(
+            view_of(state), mode, action.query, focus.id if focus else None, seen, aim, span
+        )
     except (UnknownLabel, InputError) as error:
         stays = focus_of(state)
         return EvidenceRetrieved(
@@ -89,7 +89,6 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     faults.fault_point(faults.FaultPoint.SEARCHED)
     retrieval = retrieval.model_copy(update={"unbuilt": context.unbuilt()})
     event = event_of(retrieval, state["round"])
-    span = action.span if mode is Mode.KEYFRAME else None
     return event.model_copy(update={"options": letters_of(state), "span": span})
 
 

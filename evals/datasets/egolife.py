@@ -141,7 +141,7 @@ def read(name: str, folder: Path) -> Dataset:
     Raises:
         InputError: neither file is there, or it is malformed.
     """
-    path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
+    path = file_in(folder, (f"EgoLifeQA/{FILE}", FILE, QUESTIONS))
     return (OUR_FORM if path.name == QUESTIONS else FORM).read(name, folder)
 
 

@@ -80,7 +80,7 @@ def root_of(folder: Path) -> Path:
     return folder.parent if folder.is_file() else folder
 
 
-def file_in(folder: Path, *names: str) -> Path:
+def file_in(folder: Path, names: Sequence[str]) -> Path:
     """Return the first of these files that exists; ``folder`` may itself be the file.
 
     Raises:
@@ -125,7 +125,7 @@ def _leads_out(folder: Path, name: str, place: str) -> str:
     )
 
 
-def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
+def video_in(folder: Path, name: str, place: str, places: Sequence[str]) -> Path | None:
     """Find the video ``name`` (with or without ending) in one of ``places``; None if missing.
 
     Raises:
@@ -272,8 +272,8 @@ def question(place: str, **fields: Any) -> EvalQuestion:
     with _named_errors(place, "the question"):
         types = tuple(filter(None, dict.fromkeys(fields.pop("types", ()))))
         built = EvalQuestion(types=types, **fields)
-        words = (built.id, built.video, built.question, built.answer, *built.options, *built.types)
-        _check_storable(*words)
+        words = (built.id, built.video, built.question, built.answer)
+        _check_storable([*words, *built.options, *built.types])
         return built
 
 
@@ -285,7 +285,7 @@ def video(place: str, **fields: Any) -> EvalVideo:
     """
     with _named_errors(place, "the video"):
         built = EvalVideo(**fields)
-        _check_storable(built.name, built.url)
+        _check_storable([built.name, built.url])
         return built
 
 
@@ -302,7 +302,7 @@ def _named_errors(place: str, what: str) -> Iterator[None]:
         raise InputError(f"{place}: {what}: {error}") from error
 
 
-def _check_storable(*words: str) -> None:
+def _check_storable(words: Iterable[str]) -> None:
     """Refuse text that UTF-8 or the database cannot hold: JSON may escape half a character."""
     if any("\0" in text or _HALF.search(text) for text in words):
         raise ValueError("a NUL or half a character is in its words")

@@ -112,7 +112,7 @@ ANSWERS = "subset_answers.json"
 
 def _public_answers(root: Path) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return the letter of the right option where it is public, else an empty one."""
-    path = file_in(root, ANSWERS)
+    path = file_in(root, [ANSWERS])
     answers = json_of(path)
     if not isinstance(answers, dict):
         raise InputError(f"{path} is no object of answers by question")

@@ -172,7 +172,7 @@ class Form:
             InputError: there is none.
         """
         if len(self.files) == 1:
-            return {part: file_in(folder, *names) for part, names in self.files.items()}
+            return {part: file_in(folder, names) for part, names in self.files.items()}
         root, found = root_of(folder), {}
         for part, names in self.files.items():
             paths = [inside(root, name, str(root)) for name in names]
@@ -199,7 +199,7 @@ class Form:
     def _video(self, row: Row, root: Path) -> EvalVideo:
         name = _read(row, self.video)
         folders = self.folders(row) if callable(self.folders) else self.folders
-        path = video_in(root, _read(row, self.file or self.video), row.place, *folders)
+        path = video_in(root, _read(row, self.file or self.video), row.place, folders)
         words = path if path and path.name.endswith(CAPTION_ENDINGS) else None
         among = False
         if path is None and self.captions:
