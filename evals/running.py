@@ -340,26 +340,23 @@ class EvaluationSteps:
             return
         self._costs.setdefault((slot.arm, slot.question), cost)
         self.workspace.give_way()
+        trajectory = result.trajectory
         try:
-            trajectory = self._answered(slot, result)
+            if trajectory is None:
+                asked = question_of(slot)
+
+                def link(session: Session, name: str) -> None:
+                    stored.set_trajectory(session, self.name, slot, name)
+
+                trajectory = self._runner(slot.arm).ask(asked, linked=link).trajectory_id
+            elif result.state != DONE:
+                self._runner(slot.arm).resume(trajectory)
         except (InputError, ModelError, BudgetExceeded) as error:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         of_m3 = self.plan.settings.dataset.startswith("m3-")
         verdict = judge(self.workspace, question, slot.video, trajectory, m3_bench=of_m3)
         self._put(slot, verdict, trajectory)
-
-    def _answered(self, slot: Slot, result: Result) -> str:
-        if result.trajectory is None:
-            asked = self._runner(slot.arm).ask(
-                question_of(slot),
-                linked=lambda session, name: stored.set_trajectory(session, self.name, slot, name),
-            )
-        elif result.state == DONE:
-            return result.trajectory
-        else:
-            asked = self._runner(slot.arm).resume(result.trajectory)
-        return asked.trajectory_id
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
         """Record a verdict, and with it the judgement to learn from.

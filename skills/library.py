@@ -196,19 +196,15 @@ class SkillLibrary:
             return ()
         with self._lock:
             asked = self._vector(question)
-            rows = np.stack(
-                [self._nearest(asked, skill, learned.get(skill.name, ())) for skill in skills]
-            )
-            return route(asked, skills, rows, above, tokens)
-
-    def _nearest(self, asked: Vectors, skill: Skill, learned: Sequence[str]) -> Vectors:
-        """Return what is nearer: the skill's description, or the questions it was learned from."""
-        about = self._vector(skill.about)
-        if not learned:
-            return about
-        mean = np.mean([self._vector(text) for text in learned], axis=0)
-        mean /= max(float(np.linalg.norm(mean)), EPSILON)
-        return max(about, mean, key=lambda vector: float(vector @ asked))
+            nearest = list[Vectors]()
+            for skill in skills:
+                # A skill's description, or the questions it was learned from, if they are nearer.
+                vectors = [self._vector(skill.about)]
+                if texts := learned.get(skill.name):
+                    mean = np.mean([self._vector(text) for text in texts], axis=0)
+                    vectors.append(mean / max(float(np.linalg.norm(mean)), EPSILON))
+                nearest.append(max(vectors, key=lambda vector: float(vector @ asked)))
+            return route(asked, skills, np.stack(nearest), above, tokens)
 
     def _vector(self, text: str) -> Vectors:
         if text not in self._vectors:

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PositiveInt, TypeAdapter
 
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource
-from evals.datasets.files import LETTERED, file_in, inside, instant, ms
+from evals.datasets.files import LETTERED, file_in, first_in, instant, ms
 from evals.datasets.published import Form, Row
 from memory.captions import DAY_S
 
@@ -50,12 +50,11 @@ def captions_of(root: Path, person: str) -> Path | None:
         InputError: the name, or a link, leads out of the folder.
     """
     files = (f"{person}.jsonl.gz", *((CAPTIONS,) if person in (PERSON, TITLE) else ()))
-    names = (name for file in files for name in (file, file.removesuffix(".gz")))
-    paths = (inside(root, name, str(root)) for name in names)
-    return next((path for path in paths if path.is_file()), None)
+    return first_in(root, [name for file in files for name in (file, file.removesuffix(".gz"))])
 
 
-def _question(row: Row) -> dict[str, Any]:
+def egolife_question(row: Row) -> dict[str, Any]:
+    """Read a question of the authors' file."""
     asked = row.inner("query_time")
     return {
         "id": row.text("ID"),
@@ -102,36 +101,42 @@ def _at(row: Row, day: str, second: str) -> int:
     return ms((row.get(NTH_DAY, day) - 1) * DAY_S + row.get(SECOND, second))
 
 
-def _span(row: Row) -> TimeSpan:
-    start, end = _at(row, "day", "start"), _at(row, "end_day", "end")
-    return TimeSpan.of(start, end) if end > start else instant(start)
-
-
 OPTIONS: TypeAdapter[tuple[str, ...]] = TypeAdapter(
     Annotated[tuple[str, ...], Field(min_length=2, max_length=26)]
 )
 LETTER: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(pattern=r"^[A-Z]$")])
-OUR_FORM = Form(
-    files={"": (QUESTIONS,)},
-    folders=(),
-    video=lambda _: TITLE,
-    captions=captions_of,
-    ask=lambda row: {
+
+
+def our_question(row: Row) -> dict[str, Any]:
+    """Read a question in the form of ``homer eval egolife``."""
+    times = [
+        (_at(target, "day", "start"), _at(target, "end_day", "end"))
+        for target in row.rows("targets")
+    ]
+    return {
         "id": row.text("id"),
         "question": row.text("question"),
         "options": row.get(OPTIONS, "options"),
         "answer": row.get(LETTER, "answer"),
         "types": (row.text("type"),),
         "as_of_ms": _at(row.inner("as_of"), "day", "second"),
-        "spans": tuple(map(_span, row.rows("targets"))),
-    },
+        "spans": tuple(TimeSpan.of(a, b) if b > a else instant(a) for a, b in times),
+    }
+
+
+OUR_FORM = Form(
+    files={"": (QUESTIONS,)},
+    folders=(),
+    video=lambda _: TITLE,
+    captions=captions_of,
+    ask=our_question,
 )
 FORM = Form(
     files={"": (f"EgoLifeQA/{FILE}", FILE)},
     folders=(),
     video=lambda _: PERSON,
     captions=captions_of,
-    ask=_question,
+    ask=egolife_question,
 )
 
 

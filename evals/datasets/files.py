@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from string import ascii_uppercase
@@ -86,13 +86,20 @@ def file_in(folder: Path, names: Sequence[str]) -> Path:
     Raises:
         InputError: none exists, or it leads out of the folder.
     """
-    if folder.is_file():
-        return folder
-    for name in names:
-        path = inside(folder, name, str(folder))
-        if path.is_file():
-            return path
-    raise InputError(f"{folder} holds no {' or '.join(names)}")
+    path = folder if folder.is_file() else first_in(folder, names)
+    if path is None:
+        raise InputError(f"{folder} holds no {' or '.join(names)}")
+    return path
+
+
+def first_in(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the first of these files of a folder that exists; None: there is none.
+
+    Raises:
+        InputError: a name, or a link, leads out of the folder.
+    """
+    paths = (inside(folder, name, str(folder)) for name in names)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
@@ -135,18 +142,11 @@ def video_in(folder: Path, name: str, place: str, places: Sequence[str]) -> Path
     # Check whether a name has the ending of a video or caption file.
     has_ending = name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
     endings = ("",) if has_ending else VIDEO_ENDINGS
-    names = (f"{under}/{name}{ending}" for under in places for ending in endings)
-    first = next(
-        (candidate for candidate in names if _is_file(_under(folder, candidate, place))), None
-    )
-    return inside(folder, first, place) if first else None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long for the file system
-        return False
+    for candidate in (f"{under}/{name}{ending}" for under in places for ending in endings):
+        with suppress(OSError):  # The name may be too long for the file system.
+            if _under(folder, candidate, place).is_file():
+                return inside(folder, candidate, place)
+    return None
 
 
 def records(path: Path) -> Iterator[Record]:
@@ -339,12 +339,12 @@ def reject_duplicate_ids(place: str, questions: Iterable[EvalQuestion]) -> None:
         raise InputError(f"{place}: the question id {repeated[0]!r} comes twice")
 
 
-def without_labels(options: Sequence[str]) -> tuple[str, ...]:
+def without_labels(options: tuple[str, ...]) -> tuple[str, ...]:
     """Return options without their letters (``A. Red``, ``(B) Blue``), if all have their own."""
     marks = [_LABEL.match(option) for option in options]
     letters = [mark[1] if mark else "" for mark in marks]
     if letters != list(ascii_uppercase[: len(options)]):
-        return tuple(options)
+        return options
     return tuple(option[mark.end() :] for option, mark in zip(options, marks, strict=True) if mark)
 
 

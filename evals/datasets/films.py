@@ -21,7 +21,7 @@ from evals.datasets.files import (
     Seconds,
     Words,
     file_in,
-    inside,
+    first_in,
     instant,
     json_of,
     letter,
@@ -53,11 +53,6 @@ VIDEO_MME_TYPES = {
 }
 
 
-def _unlabelled(row: Row) -> tuple[str, ...]:
-    options = row.get(OPTIONS, "options")
-    return without_labels(options)
-
-
 def _video_mme(length: str | None) -> DatasetSource:
     parquet = "test-00000-of-00001.parquet"
     types: dict[str, int] = dict.fromkeys(LENGTHS, 900) | VIDEO_MME_TYPES
@@ -79,7 +74,7 @@ def _video_mme(length: str | None) -> DatasetSource:
             ask=lambda row: {
                 "id": row.text("question_id"),
                 "question": row.text("question"),
-                "options": _unlabelled(row),
+                "options": without_labels(row.get(OPTIONS, "options")),
                 "answer": row.text("answer").strip(),
                 "types": (row.text("duration"), row.text("task_type")),
             },
@@ -153,7 +148,8 @@ def _egoschema(
 CHOICE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=-1, le=25)])
 
 
-def _longvideobench_question(row: Row) -> dict[str, Any]:
+def longvideobench_question(row: Row) -> dict[str, Any]:
+    """Read a question of LongVideoBench."""
     length = row.text("duration_group", default="")
     right = row.get(CHOICE, "correct_choice", default=-1)
     return {
@@ -179,7 +175,7 @@ def _longvideobench(name: str, file: str, title: str, counts: Counts) -> Dataset
             video="video_id",
             file="video_path",
             url=lambda row: youtube(row.text("video_id")),
-            ask=_longvideobench_question,
+            ask=longvideobench_question,
         ).read,
         published=counts,
     )
@@ -199,7 +195,8 @@ INTERVALS: TypeAdapter[tuple[tuple[float, float], ...]] = TypeAdapter(
 INDEX: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=10**9)])
 
 
-def _lifelong_question(row: Row) -> dict[str, Any]:
+def lifelong_question(row: Row) -> dict[str, Any]:
+    """Read a question of MM-Lifelong."""
     clues = row.get(INTERVALS, "total_intervals", default=())
     times = ((ms(start), ms(end)) for start, end in clues)
     return {
@@ -219,7 +216,8 @@ NEXTQA_KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
 CHOICES = 5
 
 
-def _nextqa_question(row: Row) -> dict[str, Any]:
+def nextqa_question(row: Row) -> dict[str, Any]:
+    """Read a question of NExT-QA."""
     video, named, kind = row.text("video"), row.get(WORDS, "id", "qid"), row.text("type")
     right = row.text("answer").strip().upper()
     columns = [row.text(f"a{n}", default="") for n in range(CHOICES)]
@@ -236,15 +234,10 @@ def _nextqa_question(row: Row) -> dict[str, Any]:
 
 def _archived(root: Path) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return where the video is in the authors' archive, as in ``1164/3238737531``."""
-    path = inside(root, NEXTQA_PLACES, NEXTQA_PLACES)
-    places = json_of(path) if path.is_file() else {}
+    path = first_in(root, [NEXTQA_PLACES])
+    places = json_of(path) if path else {}
     known = {str(name): str(at) for name, at in places.items()} if isinstance(places, dict) else {}
     return lambda record: {"archived": known.get(str(record.get("video")), "")}
-
-
-def _nextqa_captions(root: Path, _: str) -> Path | None:
-    among = (inside(root, name, name) for name in NEXTQA_CAPTIONS)
-    return next((path for path in among if path.is_file()), None)
 
 
 SOURCES = (
@@ -343,7 +336,7 @@ SOURCES = (
             # Each of the three videos is one long one.
             video=lambda row: SPLITS[row.part][1],
             file=lambda row: LIFELONG_VIDEOS[SPLITS[row.part][1]],
-            ask=_lifelong_question,
+            ask=lifelong_question,
         ).read,
         published=Counts(3, 1289, {split: size for split, (_, _, size) in SPLITS.items()}),
     ),
@@ -362,9 +355,9 @@ SOURCES = (
             add=_archived,
             video="video",
             file=lambda row: row.fields["archived"] or row.text("video"),
-            captions=_nextqa_captions,
+            captions=lambda root, _: first_in(root, NEXTQA_CAPTIONS),
             among=True,
-            ask=_nextqa_question,
+            ask=nextqa_question,
             baseline=True,
         ).read,
         published=Counts(570, 4996),

@@ -99,7 +99,8 @@ def _video(row: Row) -> str:
     return name
 
 
-def _question(row: Row) -> dict[str, Any]:
+def own_question(row: Row) -> dict[str, Any]:
+    """Read a question."""
     options, answer = _options(row), row.text("answer", default="")
     chosen = row.text("answer_option", default="")
     if not chosen and answer in options:
@@ -116,7 +117,9 @@ def _question(row: Row) -> dict[str, Any]:
     }
 
 
-FORM = Form(files={"": FILES}, folders=(".", "videos"), video=_video, ask=_question, own_ids=True)
+FORM = Form(
+    files={"": FILES}, folders=(".", "videos"), video=_video, ask=own_question, own_ids=True
+)
 
 
 SETS = Path(__file__).parents[1] / "sets"

@@ -6,7 +6,7 @@ record says of its video and of each question. One function reads them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import EllipsisType
@@ -21,7 +21,7 @@ from evals.datasets.files import (
     WORDS,
     dataset,
     file_in,
-    inside,
+    first_in,
     json_of,
     named,
     question,
@@ -151,9 +151,16 @@ class Form:
             InputError: no file of questions is there, or a record is malformed.
         """
         root, paths = root or root_of(folder), self._paths(folder)
+        added = self.add(root) if self.add else None
         videos, questions = list[EvalVideo](), list[EvalQuestion]()
         for part, path in paths.items():
-            for row in self._rows(part, path, self.add(root) if self.add else None):
+            records = named(json_of(path), str(path)) if self.by_name else rows_of(path)
+            for number, (key, place, value) in enumerate(records, 1):
+                if not isinstance(value, dict):
+                    raise InputError(f"{place}: the record is no object")
+                row = Row(place, {**value, **added(value)} if added else value, part, key, number)
+                if self.keep is not None and not self.keep(row):
+                    continue
                 about = self._video(row, root)
                 videos.append(about)
                 questions += [
@@ -175,26 +182,12 @@ class Form:
             return {part: file_in(folder, names) for part, names in self.files.items()}
         root, found = root_of(folder), {}
         for part, names in self.files.items():
-            paths = [inside(root, name, str(root)) for name in names]
-            if folder.is_file():
-                paths = [path for path in paths if path.name == folder.name]
-            if there := [path for path in paths if path.is_file()]:
-                found[part] = there[0]
+            wanted = [one for one in names if folder == root or Path(one).name == folder.name]
+            if path := first_in(root, wanted):
+                found[part] = path
         if not found:
             raise InputError(f"{root} holds no {' or '.join(n[0] for n in self.files.values())}")
         return found
-
-    def _rows(
-        self, part: str, path: Path, added: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None
-    ) -> Iterator[Row]:
-        records = named(json_of(path), str(path)) if self.by_name else rows_of(path)
-        for number, (key, place, value) in enumerate(records, 1):
-            if not isinstance(value, dict):
-                raise InputError(f"{place}: the record is no object")
-            fields = {**value, **added(value)} if added else value
-            row = Row(place, fields, part, key, number)
-            if self.keep is None or self.keep(row):
-                yield row
 
     def _video(self, row: Row, root: Path) -> EvalVideo:
         name = _read(row, self.video)

@@ -30,7 +30,7 @@ CLIP_MS = 30_000
 BEFORE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=-1, le=1_000_000)] | None)
 
 
-def _m3_time(row: Row) -> int | None:
+def m3_time(row: Row) -> int | None:
     """Return the end of the last clip known when it is asked; None: the whole video."""
     before = row.get(BEFORE, "before_clip", default=None)
     if before is not None:
@@ -61,7 +61,7 @@ def _m3_bench(part: str, licence: str, where: str, counts: Counts) -> DatasetSou
                 "question": row.text("question"),
                 "answer": row.text("answer"),
                 "types": row.get(SEVERAL, "type", default=()),
-                "as_of_ms": _m3_time(row),
+                "as_of_ms": m3_time(row),
             },
         ).read,
         published=counts,
@@ -103,11 +103,8 @@ def _mode(row: Row) -> str:
     return MODES[task]
 
 
-def _ovo_questions(row: Row) -> list[Row]:
-    return row.rows("test_info") if _mode(row) == "forward" else [row]
-
-
-def _ovo_question(row: Row) -> dict[str, Any]:
+def ovo_question(row: Row) -> dict[str, Any]:
+    """Read a question of OVO-Bench, or one of the times at which it is asked."""
     mode, task, name = _mode(row), row.text("task"), row.text("id")
     known = {"types": (mode, task), "as_of_ms": ms(row.get(SECONDS, "realtime"))}
     if mode != "forward":
@@ -172,7 +169,8 @@ def _folders(row: Row) -> Sequence[str]:
     return kind, f"{under}/{kind}", f"videos/{kind}", under
 
 
-def _streaming_question(row: Row) -> dict[str, Any]:
+def streaming_question(row: Row) -> dict[str, Any]:
+    """Read a question of StreamingBench."""
     asked, name = parse_clock(row.get(CLOCK, "time_stamp")), "ground_truth_time_stamp"
     # When what is to be seen is there, if the answer is to wait for it.
     due = parse_clock(row.get(CLOCK, name)) if row.fields.get(name) else None
@@ -238,8 +236,8 @@ SOURCES = (
             files={"": ("ovo_bench_new.json", "data/ovo_bench_new.json")},
             folders=("src_videos", "data/src_videos", "videos", "."),
             video="video",
-            each=_ovo_questions,
-            ask=_ovo_question,
+            each=lambda row: row.rows("test_info") if _mode(row) == "forward" else [row],
+            ask=ovo_question,
         ).read,
         published=Counts(644, 3035, {**BACKWARD, **REALTIME, **FORWARD}),
     ),
@@ -257,7 +255,7 @@ SOURCES = (
             folders=_folders,
             video=lambda row: "/".join(_sample(row)),
             file=lambda row: f"{_sample(row)[1]}/video.mp4",
-            ask=_streaming_question,
+            ask=streaming_question,
         ).read,
         published=Counts(
             900, 4500, {table.replace("_", " "): size for table, (_, size) in TABLES.items()}
