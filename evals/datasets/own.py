@@ -34,12 +34,6 @@ def _several(value: Any) -> Any:
     return tuple(str(part).strip() for part in values)
 
 
-def _spans(value: Any) -> Any:
-    if isinstance(value, str):
-        value = [span.rsplit("-", 1) for span in re.split("[;|]", value) if span.strip()]
-    return tuple(map(_span, value)) if isinstance(value, list | tuple) else value or ()
-
-
 def moment(value: Any) -> int:
     """Convert seconds, ``MM:SS``, ``H:MM:SS`` or ``d2 H:MM:SS`` to milliseconds.
 
@@ -70,7 +64,16 @@ ASKED: TypeAdapter[int | None] = TypeAdapter(
     Annotated[int | None, BeforeValidator(lambda value: None if value is None else moment(value))]
 )
 SPANS: TypeAdapter[tuple[TimeSpan, ...]] = TypeAdapter(
-    Annotated[tuple[TimeSpan, ...], BeforeValidator(_spans)]
+    Annotated[
+        tuple[Annotated[TimeSpan, BeforeValidator(_span)], ...],
+        BeforeValidator(
+            lambda value: (
+                [span.rsplit("-", 1) for span in re.split("[;|]", value) if span.strip()]
+                if isinstance(value, str)
+                else value or ()
+            )
+        ),
+    ]
 )
 RIGHT: TypeAdapter[Conditions | None] = TypeAdapter(Conditions | None)
 
