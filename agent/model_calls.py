@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
@@ -18,14 +18,12 @@ from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.marked import marked
 from domain.settings import IMAGE_TOKENS
 from domain.trajectory import ModelCalled, Prompted
-from models.chat import Recorded, Replay, Sink, StructuredChat
+from models.chat import Replay, Sink, StructuredChat
 from models.messages import Message, request_tokens
-from store.queries.calls import add_call, calls_of
+from store.queries.calls import add_call
 from store.queries.trajectories import trajectory_exists
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
     from store.database import Store
 
 LEAST_REPLY = 32
@@ -124,7 +122,7 @@ class Calls:
         except ModelError as error:
             raise self._classified(error, for_tool=for_tool) from error
         note_writer(self._chat.model)
-        return reply.value
+        return reply
 
     def _classified(self, error: ModelError, *, for_tool: bool) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""
@@ -142,7 +140,7 @@ class Calls:
     def _store_call(self, call: CallRecord) -> None:
         record_call_of(self._store, self._recorder.trajectory, call)
 
-    def _recorded_reply(self, request: str) -> Recorded | None:
+    def _recorded_reply(self, request: str) -> CallRecord | None:
         """Return the recorded call, counted as if it were made now; None if there is none."""
         prompted = Prompted(round=self._round, purpose=self._purpose, request=request)
         self._recorder.add(prompted)
@@ -151,7 +149,7 @@ class Calls:
             self._check_not_deleted()
             return None
         self._count(call)
-        return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
+        return call
 
     def _check_not_deleted(self) -> None:
         """Check that the reply can still be recorded before paying for a call.
@@ -215,12 +213,3 @@ class ToolCalls:
         return self._calls.ask(
             purpose, messages, schema, round=self._round, for_tool=True, **options
         )
-
-
-def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:
-    """Return the calls that a trajectory made, in order, without their messages."""
-    names = [field.name for field in fields(CallRecord) if field.name != "messages"]
-    return [
-        CallRecord(messages=(), **{name: getattr(row, name) for name in names})
-        for row in calls_of(session, trajectory)
-    ]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from agent.harness.constrain import EarlierSearch
 from agent.harness.inform import card_lines, pictures_of
 from agent.reasoners.port import (
     CompletedRound,
@@ -162,14 +161,6 @@ def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:
         elif isinstance(event, EvidenceRetrieved):
             completed.append(CompletedSearch(subtask=subtask, found=event))
     return tuple(completed)
-
-
-def searched(context: RunContext) -> tuple[EarlierSearch, ...]:
-    """Return mode, query, options and time of every search so far."""
-    retrieved = context.recorder.of(EvidenceRetrieved)
-    return tuple(
-        EarlierSearch(mode=e.mode, query=e.query, options=e.options, span=e.span) for e in retrieved
-    )
 
 
 def shown_tags(question: Question, context: RunContext) -> frozenset[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from domain.base import Frozen
+
+if TYPE_CHECKING:
+    from domain.trajectory import ModelCalled
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,13 @@ class CallRecord:
     purpose: str
     profile: str
     model: str
-    messages: Sequence[Mapping[str, Any]]
-    reply: Mapping[str, Any] | None
-    error: str | None
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
+    messages: Sequence[Mapping[str, Any]] = ()
+    reply: Mapping[str, Any] | None = None
+    error: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    ms: int = 0
     video_id: str | None = None
     clip: int | None = None
     trajectory_id: str | None = None
@@ -46,7 +49,31 @@ class CallTotals(Frozen):
     cost_usd: float = 0.0
     ms: int = 0
 
+    @staticmethod
+    def of(calls: Iterable[CallRecord | ModelCalled]) -> CallTotals:
+        """Return what these calls took."""
+        counted = list(calls)
+        return CallTotals(
+            calls=len(counted),
+            failed=sum(call.error is not None for call in counted),
+            tokens_in=sum(call.tokens_in for call in counted),
+            tokens_out=sum(call.tokens_out for call in counted),
+            cost_usd=sum(call.cost_usd for call in counted),
+            ms=sum(call.ms for call in counted),
+        )
+
     def __add__(self, other: CallTotals) -> CallTotals:
         """Return the sum of both."""
         ours, theirs = self.model_dump(), other.model_dump()
         return CallTotals(**{name: ours[name] + theirs[name] for name in ours})
+
+    def __mul__(self, times: float) -> CallTotals:
+        """Return so many times as much."""
+        counts = {name: round(value * times) for name, value in self if name != "cost_usd"}
+        return CallTotals(cost_usd=self.cost_usd * times, **counts)
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        tokens = self.tokens_in + self.tokens_out
+        cost = f", ${self.cost_usd:.4f}" if self.cost_usd else ""
+        return f"{self.calls:,} calls, {tokens:,} tokens{cost}"

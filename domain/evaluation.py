@@ -84,6 +84,23 @@ class EvaluationRun(Frozen):
         return max(self.planned, self.settings.questions)
 
 
+class AnswerUsage(Frozen):
+    """What an answer took, and by what it was made; nothing yet of one that was not begun.
+
+    ``skills`` are the names of the skills given to the question, ``strategy`` is what was asked,
+    and ``chosen_by`` the skill that it was chosen by, "" for none. The judge's calls are not
+    counted.
+    """
+
+    rounds: NonNegativeInt = 0
+    tokens: NonNegativeInt = 0
+    seconds: float = 0.0
+    cost_usd: float = 0.0
+    skills: tuple[str, ...] = ()
+    strategy: str = ""
+    chosen_by: str = ""
+
+
 class Verdict(Frozen):
     """The verdict of the judges on one answer. Shares are in [0, 1]; None: not measurable.
 

@@ -121,19 +121,25 @@ class Policy(Frozen):
     rounds: PositiveInt | None = Field(default=None, le=1_000)
 
 
-class Skill(Frozen):
-    """Advice for questions like its description and triggers; a change is a new version."""
+class Advice(Frozen):
+    """What a question is given of a skill."""
 
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)
     version: PositiveInt = 1
-    topic: Topic
     tone: Tone = Tone.POSITIVE
+    instructions: tuple[StorableText, ...] = Field(max_length=5)
+    policy: Policy = Policy()
+
+
+class Skill(Advice):
+    """Advice for questions like its description and triggers; a change is a new version."""
+
+    topic: Topic
     description: StorableText = Field(
         min_length=1, max_length=300, description="which questions it is for"
     )
     triggers: tuple[StorableText, ...] = Field(default=(), max_length=12, description="keywords")
     instructions: tuple[StorableText, ...] = Field(min_length=1, max_length=5)
-    policy: Policy = Policy()
 
     @property
     def about(self) -> str:
@@ -141,15 +147,10 @@ class Skill(Frozen):
         return ". ".join((self.description, ", ".join(self.triggers))).strip(". ")
 
 
-class RoutedSkill(Frozen):
+class RoutedSkill(Advice):
     """A skill given to a question; ``score`` is its cosine to the question."""
 
-    name: str
-    version: PositiveInt
-    tone: Tone
     score: float = Field(ge=-1, le=1)
-    instructions: tuple[str, ...]
-    policy: Policy = Policy()
 
 
 class StrategyChoice(Frozen):

@@ -172,27 +172,21 @@ class Neighbour(Frozen):
     rationale: str = ""
 
 
-class EvidenceRetrieved(_Event):
-    """The result of one search, best first. ``focus`` is the segment in focus after it.
+class Searched(Frozen):
+    """The result of one search, best evidence first, as a run records it and as it was made.
 
-    ``mode`` is the tool; ``arguments`` are those of a strategy's own tool.
+    ``mode`` is the tool. ``nothing_close``: no evidence is closer than chance; the nearest is still
+    listed. ``searched`` describes the search in words, for "not in memory" answers.
     """
 
-    kind: Literal["retrieve"] = "retrieve"
     mode: ToolName
     query: str
-    arguments: dict[str, Any] = Field(default_factory=dict)
-    evidence: tuple[Evidence, ...]
-    focus: str | None = None
-    focus_label: str = ""
-    focus_video: str = ""
-    neighbours: tuple[Neighbour, ...] = ()
-    images: tuple[str, ...] = Field(default=(), description="SHA-256 of the images shown")
+    evidence: tuple[Evidence, ...] = ()
     nothing_close: bool = False
     searched: str = ""
-    refused: str = Field(default="", description="why the search could not be made, if so")
-    options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
-    weighed: tuple[Weighed, ...] = Field(default=(), description="what supports options")
+    weighed: tuple[Weighed, ...] = Field(
+        default=(), description="what supports options: evidence, and what else compares them"
+    )
     temperature: float = Field(
         default=1.0, gt=0, description="what scores by option are divided by to be logits"
     )
@@ -202,7 +196,6 @@ class EvidenceRetrieved(_Event):
     by_video: tuple[VideoQuotes, ...] = Field(
         default=(), description="what may answer it in each of a few videos"
     )
-    span: TimeSpan | None = Field(default=None, description="the time that it looked at")
     unbuilt: tuple[str, ...] = Field(
         default=(), description="titles of videos of which the memory is not built"
     )
@@ -212,6 +205,24 @@ class EvidenceRetrieved(_Event):
     selected: bool = Field(
         default=False, description="whether only the likeliest of many videos were searched"
     )
+
+
+class EvidenceRetrieved(_Event, Searched):
+    """The result of one search. ``focus`` is the segment in focus after it.
+
+    ``arguments`` are those of a strategy's own tool.
+    """
+
+    kind: Literal["retrieve"] = "retrieve"
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    focus: str | None = None
+    focus_label: str = ""
+    focus_video: str = ""
+    neighbours: tuple[Neighbour, ...] = ()
+    images: tuple[str, ...] = Field(default=(), description="SHA-256 of the images shown")
+    refused: str = Field(default="", description="why the search could not be made, if so")
+    options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
+    span: TimeSpan | None = Field(default=None, description="the time that it looked at")
 
 
 class Forked(_Event):

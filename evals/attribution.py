@@ -180,7 +180,7 @@ def judged_fault(
         judged = chat().ask([user(told)], Fault, purpose=FAULT, temperature=0.0)
     except ModelError:
         return ErrorType.UNKNOWN
-    return ErrorType(judged.value.step)
+    return ErrorType(judged.step)
 
 
 def reference(question: EvalQuestion) -> str:

@@ -184,11 +184,12 @@ def _agreement(
     nodes: Sequence[StoredNode],
     states: dict[int, Facts],
 ) -> ScaleAgreement:
-    pairs = [
-        (states.get(node.id, NOTHING), wanted)
-        for caption, wanted in reference
-        if (node := _nearest(caption, nodes)) is not None
-    ]
+    pairs = list[tuple[Facts, Facts]]()
+    for caption, wanted in reference:
+        # The node that overlaps it most, if any does.
+        node = max(nodes, key=lambda node: caption.span.overlap_ms(node.span))
+        if caption.span.overlap_ms(node.span):
+            pairs.append((states.get(node.id, NOTHING), wanted))
     return ScaleAgreement(
         strategy=strategy,
         scale=level,
@@ -196,12 +197,6 @@ def _agreement(
         entities=_share([(ours.entities, wanted.entities) for ours, wanted in pairs]),
         triples=_share([(ours.triples, wanted.triples) for ours, wanted in pairs]),
     )
-
-
-def _nearest(caption: StoredNode, nodes: Iterable[StoredNode]) -> StoredNode | None:
-    """Return the node that overlaps a caption most; None where none does."""
-    best = max(nodes, key=lambda node: caption.span.overlap_ms(node.span), default=None)
-    return best if best is not None and caption.span.overlap_ms(best.span) else None
 
 
 def _share(pairs: Sequence[tuple[Names, Names]]) -> Agreement:

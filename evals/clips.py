@@ -15,7 +15,7 @@ from domain.memories import MemorySource
 from domain.trajectory import Acted, Ended, Event, Guarded, ModelCalled, QuestionAsked
 from domain.words import plain_line, shortened
 from evals.dataset import QuestionSet
-from evals.datasets.own import read_questions, read_set
+from evals.datasets.own import FORM, read_set
 from evals.measuring import Answered, Asked, measure, percent
 from evals.running import EvalListener
 from evals.sampling import figure, median
@@ -51,7 +51,7 @@ def measure_clips(
     Raises:
         InputError: the file cannot be read, or none of the clips is there.
     """
-    dataset = read_questions(CLIPS, questions, questions.parent)
+    dataset = FORM.read(CLIPS, questions)
     return measure(workspace, dataset, listener, of_clips, out, baseline=baseline)
 
 
@@ -106,8 +106,8 @@ def clip_row(name: str, answers: Sequence[Answered]) -> Row:
             "choices": len(choices),
             "right": figure(one.right for one in choices),
             "chance": figure(1 / len(one.question.options) for one in choices),
-            "rounds": median([one.result.rounds for one in answers]),
-            "seconds": median([one.result.seconds for one in answers]),
+            "rounds": median([one.result.took.rounds for one in answers]),
+            "seconds": median([one.result.took.seconds for one in answers]),
         },
     )
 
@@ -207,7 +207,7 @@ def measure_sets(
         InputError: a file cannot be read, or none of the clips is there.
     """
     asked = (
-        [read_questions(questions.stem, questions, folder)]
+        [FORM.read(questions.stem, questions, folder)]
         if questions is not None
         else [read_set(of, folder) for of in sets or QuestionSet]
     )

@@ -153,8 +153,9 @@ class Counts:
 class DatasetSource:
     """A data set that Homer can read. ``where`` says how to get it and lay it out.
 
-    ``read(folder)`` reads the published files; ``published`` is their size. ``submission`` turns
-    chosen letters by question id into the JSON that its leaderboard reads; None: there is none.
+    ``read(name, folder)`` reads the published files; ``published`` is their size. ``submission``
+    turns chosen letters by question id into the JSON that its leaderboard reads; None: there is
+    none.
 
     Raises:
         InputError: by ``read``: a file is missing or not as published.
@@ -164,6 +165,6 @@ class DatasetSource:
     title: str
     licence: str
     where: str
-    read: Annotated[Callable[[Path], Dataset], Field(exclude=True)]
+    read: Annotated[Callable[[str, Path], Dataset], Field(exclude=True)]
     published: Counts = Counts()
     submission: Annotated[Callable[[Mapping[str, str]], object] | None, Field(exclude=True)] = None

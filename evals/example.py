@@ -14,7 +14,7 @@ from pathlib import Path
 from domain.base import Frozen
 from domain.evaluation import QuestionPart
 from domain.skills import Skill
-from evals.records import run_report
+from evals.report import run_report
 from evals.tables import RunReport
 from skills.library import list_skills
 from store.database import open_store

@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from domain.errors import InputError
-from domain.evaluation import Verdict
+from domain.evaluation import AnswerUsage, Verdict
 from evals.datasets import source
 from evals.layout import ReportTable, headline, questions_table, tables
 from evals.tables import AnsweredQuestion, Point, RunReport
@@ -29,8 +29,11 @@ COLOURS = ("#00695c", "#b35c00")
 def as_csv(rows: Sequence[AnsweredQuestion]) -> str:
     """Return one line per question and arm, with all that is recorded of it."""
     out = io.StringIO()
-    # What was asked stands first, then the verdict.
-    names = sorted(AnsweredQuestion.model_fields, key=lambda name: name in Verdict.model_fields)
+    # What was asked stands first, then what the answer took, then the verdict.
+    names = sorted(
+        AnsweredQuestion.model_fields,
+        key=lambda name: (name in Verdict.model_fields, name in AnswerUsage.model_fields),
+    )
     writer = csv.writer(out)
     writer.writerow(names)
     writer.writerows([_plain(getattr(row, name)) for name in names] for row in rows)

@@ -25,7 +25,7 @@ from evals.attribution import (
 )
 from evals.dataset import Conditions, EvalQuestion
 from flows.workspace import Workspace
-from models.chat import ChatReply, Recorded, StructuredChat
+from models.chat import StructuredChat
 from models.messages import Message, prompts_beside, user
 from models.profile import Profile
 from models.specs import IN_PROCESS
@@ -87,7 +87,7 @@ class JudgeChat(Protocol):
         *,
         purpose: str,
         temperature: float | None = None,
-    ) -> ChatReply[Ruling]:
+    ) -> Ruling:
         """Ask for a value of type ``schema``."""
 
 
@@ -128,10 +128,10 @@ def judge_words(
             answer=quote_untrusted(answer_text, LONGEST),
         )
         messages = [user(asked)]
-        reply = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
+        ruling = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
     except ModelError as error:
         return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
-    return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
+    return Verdict(right=ruling.right, judge=model, why=ruling.reason)
 
 
 # Judging: right or wrong, the moments, the citations, and the fault of a wrong answer.
@@ -205,11 +205,11 @@ def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredCh
         with workspace.store.begin() as session:
             add_call(session, replace(call, trajectory_id=trajectory))
 
-    def recorded_reply(request: str) -> Recorded | None:
+    def recorded_reply(request: str) -> CallRecord | None:
         with workspace.store.begin() as session:
             call = find_call(session, request, trajectory)
         if call is None or call.error is not None or call.purpose not in (PURPOSE, FAULT):
             return None
-        return Recorded(call.reply)
+        return call
 
     return lambda: workspace.toolbox.chat(ROLE, store_call, recorded_reply, live=True)

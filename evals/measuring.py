@@ -133,10 +133,8 @@ def measure(
         with open_private(out) as file:
             for one in arms[ran.main]:
                 if (made := one.answer) is not None:
-                    took = one.result
-                    asked = AskResult(
-                        took.trajectory or "", made, took.rounds, took.tokens, took.seconds
-                    )
+                    took, of = one.result.took, one.result.trajectory or ""
+                    asked = AskResult(of, made, took.rounds, took.tokens, took.seconds)
                     line = answer_json(asked, one.question.id)
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return Measured(

@@ -1,14 +1,17 @@
-"""The report of a run, computed from its rows."""
+"""Runs on record, their reports, computed from their rows, and the lock of each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from agent.reasoners.concluding import kind_of
 from agent.strategy import AUTO
+from domain.errors import InputError, NotFound
 from domain.evaluation import (
     BASELINE_ARM,
     WITH_SKILLS,
@@ -37,7 +40,15 @@ from evals.tables import (
     StrategyScore,
     TypeScore,
 )
+from store.file_locks import is_locked, try_file_lock
+from store.queries import evaluations as stored
 from store.queries.evaluations import Result
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from store.database import Store
+    from store.home import Home
 
 SkillStates = Mapping[int, Mapping[str, Any]]
 """The state of the skill library after each batch (``evals.running``)."""
@@ -49,6 +60,7 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
     answer, verdict = result.answer or {}, result.verdict or Verdict(right=None, judge="")
     return AnsweredQuestion(
         **dict(verdict),
+        **dict(result.took),
         arm=result.slot.arm,
         part=result.slot.part,
         batch=result.slot.batch,
@@ -62,15 +74,8 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
         option=str(answer.get("option") or ""),
         confidence=answer.get("confidence"),
         raw=answer.get("raw_confidence"),
-        rounds=result.rounds,
-        tokens=result.tokens,
-        seconds=result.seconds,
-        cost_usd=result.cost_usd,
-        skills=result.skills,
-        leaked=tuple(s for s in result.skills if result.slot.video in learned.get(s, ())),
+        leaked=tuple(s for s in result.took.skills if result.slot.video in learned.get(s, ())),
         trajectory=result.trajectory or "",
-        strategy=result.strategy,
-        chosen_by=result.chosen_by,
     )
 
 
@@ -365,3 +370,83 @@ def verdict(best: Effect, default: str) -> str:
         return f"auto is better than the best single strategy: {said}."
     why = "within chance" if points > 0 else "no gain"
     return f"auto is not better ({said}: {why}): it stays off, and {default} is the default."
+
+
+# Runs on record, and the lock of each that a process works on.
+
+BROKEN_OFF = "broken off"
+
+
+def find_run(store: Store, name: str) -> EvaluationRun:
+    """Return one run.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    with store.begin() as session:
+        return as_it_is(store, stored_run(session, name))
+
+
+def run_report(store: Store, name: str) -> RunReport:
+    """Return the report of a run, which may still be in progress, with its questions.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    with store.begin(snapshot=True) as session:
+        run, rows = stored_run(session, name), _rows(session, name)
+        skill_states, cost = stored.learned_batches(session, name), stored.run_cost(session, name)
+    return report(as_it_is(store, run), rows, skill_states, cost)
+
+
+def tested_rows(session: Session, name: str) -> list[AnsweredQuestion]:
+    """Return the questions that a run was tested on, in its main arm, answered or not.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    main = main_arm(stored_run(session, name).settings)
+    return [r for r in _rows(session, name) if (r.arm, r.part) == (main, QuestionPart.TEST)]
+
+
+def _rows(session: Session, name: str) -> list[AnsweredQuestion]:
+    results = stored.run_results(session, name)
+    names = sorted({skill for result in results for skill in result.took.skills})
+    learned = stored.learned_videos(session, names)
+    return [row_of(result, learned) for result in results]
+
+
+def stored_run(session: Session, name: str) -> EvaluationRun:
+    """Return a run as it is stored.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    matching = stored.list_runs(session, name)
+    if not matching:
+        raise NotFound(f"there is no run {name!r}: 'homer eval runs' lists them")
+    return matching[0]
+
+
+def as_it_is(store: Store, run: EvaluationRun) -> EvaluationRun:
+    """Return a run, as broken off where it was left running and no process works on it."""
+    if run.state != stored.RUNNING or is_locked(_lock_of(store.home, run.name)):
+        return run
+    return run.model_copy(update={"state": BROKEN_OFF})
+
+
+def _lock_of(home: Home, name: str) -> Path:
+    return home.run / f"eval-{name}.lock"
+
+
+@contextmanager
+def exclusive_run(home: Home, name: str) -> Iterator[None]:
+    """Hold the exclusive lock of a run of this data directory.
+
+    Raises:
+        InputError: another process holds it.
+    """
+    with try_file_lock(_lock_of(home.make(), name)) as locked:
+        if not locked:
+            raise InputError(f"the run {name!r} is being worked on: wait until it is done")
+        yield

@@ -11,8 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -22,18 +21,18 @@ from agent.strategy import AUTO
 from domain.asking import Question
 from domain.errors import BudgetExceeded, InputError, ModelError
 from domain.evaluation import BASELINE_ARM, Verdict
+from domain.settings import WorkSettings
 from domain.skills import JudgedTrajectory
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, run_name, settings_of
-from evals.records import exclusive_run, run_report
+from evals.report import exclusive_run, run_report
 from evals.tables import RunOutcome
 from flows.build import build_each
 from flows.clip_memory import build_due_windows
-from flows.evaluation_steps import run_evaluation
-from flows.executors import connect_to_prefect
-from flows.learning import question_type
+from flows.executors import Executor, Step, connect_to_prefect, run_reported
+from flows.learning import learn_in_batches, question_type
 from flows.watching import Listener, watch_files
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner
@@ -105,6 +104,58 @@ def run(
     )
 
 
+INGEST = Step(
+    name="ingest",
+    run_name="ingest {video}",
+    call=lambda evaluation, video: evaluation.ingest(video),
+)
+ASK = Step(
+    name="ask",
+    run_name="ask {slot.question}",
+    call=lambda evaluation, slot: evaluation.answer(slot),
+)
+LEARN = Step(
+    name="learn",
+    run_name="learn after batch {batch}",
+    call=lambda workspace, batch: list(learn_in_batches(workspace)),  # noqa: ARG005 - its name
+)
+
+
+def run_evaluation(evaluation: EvaluationSteps, workers: int, api: str | None = None) -> None:
+    """Ingest every video, then answer batch after batch, and learn from each before the next.
+
+    The evaluation stops early, with everything stored, once the cost limit is reached.
+
+    Args:
+        workers: how many questions are answered at a time.
+        api: Prefect's server that shows it; None: none does.
+    """
+    run_reported(
+        partial(_run_steps, evaluation),
+        evaluation.workspace.store,
+        api,
+        flow="evaluate",
+        run=evaluation.name,
+        tag=f"eval:{evaluation.name}",
+        settings=WorkSettings(workers=workers, pool="threads"),
+    )
+
+
+def _run_steps(evaluation: EvaluationSteps, executor: Executor) -> None:
+    for video in (one.name for one in evaluation.plan.videos):
+        if evaluation.over():
+            return
+        executor.run(INGEST, evaluation=evaluation, video=video)
+    for batch in evaluation.batches():
+        slots = evaluation.pending(batch)
+        executor.run_all(ASK, [{"evaluation": evaluation, "slot": slot} for slot in slots])
+        if evaluation.over() and evaluation.pending(batch):
+            return
+        if evaluation.should_learn_from(batch):
+            executor.run(LEARN, workspace=evaluation.workspace, batch=batch)
+            evaluation.learned(batch)
+
+
 class EvalListener(Listener, Protocol):
     """Receives the progress of an evaluation, besides that of its ingestion."""
 
@@ -116,30 +167,6 @@ class EvalListener(Listener, Protocol):
 
     def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
         """Report a verdict; ``cost_usd`` is what the run has cost so far."""
-
-
-@dataclass
-class DollarBudget:
-    """The budget of a run in US dollars; None: unlimited."""
-
-    most_usd: float | None
-    spent_usd: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def spent(self, usd: float) -> None:
-        """Set the total spent."""
-        with self._lock:
-            self.spent_usd = max(self.spent_usd, usd)
-
-    def more(self, usd: float) -> None:
-        """Add to the total spent."""
-        with self._lock:
-            self.spent_usd += usd
-
-    @property
-    def empty(self) -> bool:
-        """Check whether nothing is left."""
-        return self.most_usd is not None and self.spent_usd >= self.most_usd
 
 
 class EvaluationSteps:
@@ -158,9 +185,10 @@ class EvaluationSteps:
         max_cost: float | None = None,
     ) -> None:
         self.workspace, self.name, self.plan = workspace, name, plan
-        self._listener, self._budget = listener, DollarBudget(max_cost)
+        self._listener, self._max_cost, self._spent = listener, max_cost, 0.0
         self._open, self._runners = ExitStack(), dict[str, Runner]()
         self._lock = threading.Lock()
+        self._videos = {video.name: video for video in plan.videos}
         self.left_out: dict[str, str] = {}
         self._touched_videos: set[str] = set()
         self._tracks: dict[Path, tuple[CaptionTrack, ...]] = {}
@@ -168,14 +196,6 @@ class EvaluationSteps:
         """The cost of each question, by arm and id, that the budget includes."""
         self.imported_s: float | None = 0.0
         self.asking_since = 0.0
-
-    @cached_property
-    def _closest(self) -> Closest:
-        return Closest(self.workspace.store, self.workspace.toolbox.text)
-
-    @cached_property
-    def _videos(self) -> dict[str, EvalVideo]:
-        return {video.name: video for video in self.plan.videos}
 
     def begin(self) -> None:
         """Record the run, or resume it.
@@ -194,10 +214,6 @@ class EvaluationSteps:
             stored.set_run_state(session, self.name, stored.RUNNING)
             stored.add_batch(session, self.name, BEFORE, _skill_state(session))
         self._count_cost()
-
-    def videos(self) -> Sequence[str]:
-        """Return the data set's videos with questions, in order."""
-        return tuple(self._videos)
 
     def ingest(self, video: str) -> None:
         """Ingest a video and plan its questions; a video that fails is left out."""
@@ -309,40 +325,37 @@ class EvaluationSteps:
         An interrupted question resumes from its last finished step; one that was answered is not
         asked again.
         """
-        if self._budget.empty:
+        if self.over():
             return
         with self.workspace.store.begin() as session:
             result = stored.slot_result(session, self.name, slot)
             cost = stored.slot_cost(session, self.name, slot)
         if not _is_open(result):
             return
+        question = EvalQuestion.model_validate(slot.item)
         if slot.arm == BASELINE_ARM:
-            self._put(
-                slot, self._closest.verdict(EvalQuestion.model_validate(slot.item), slot.video)
-            )
+            closest = Closest(self.workspace.store, self.workspace.toolbox.text)
+            self._put(slot, closest.verdict(question, slot.video))
             return
         self._costs.setdefault((slot.arm, slot.question), cost)
         self.workspace.give_way()
+        trajectory = result.trajectory
         try:
-            trajectory = self._answered(slot, result)
+            if trajectory is None:
+                asked = question_of(slot)
+
+                def link(session: Session, name: str) -> None:
+                    stored.set_trajectory(session, self.name, slot, name)
+
+                trajectory = self._runner(slot.arm).ask(asked, linked=link).trajectory_id
+            elif result.state != DONE:
+                self._runner(slot.arm).resume(trajectory)
         except (InputError, ModelError, BudgetExceeded) as error:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
-        question = EvalQuestion.model_validate(slot.item)
         of_m3 = self.plan.settings.dataset.startswith("m3-")
         verdict = judge(self.workspace, question, slot.video, trajectory, m3_bench=of_m3)
         self._put(slot, verdict, trajectory)
-
-    def _answered(self, slot: Slot, result: Result) -> str:
-        if result.trajectory is None:
-
-            def link(session: Session, trajectory: str) -> None:
-                stored.set_trajectory(session, self.name, slot, trajectory)
-
-            return self._runner(slot.arm).ask(question_of(slot), linked=link).trajectory_id
-        if result.state == DONE:
-            return result.trajectory
-        return self._runner(slot.arm).resume(result.trajectory).trajectory_id
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
         """Record a verdict, and with it the judgement to learn from.
@@ -358,9 +371,10 @@ class EvaluationSteps:
                 )
                 put_judgement(session, judged)
             cost = stored.slot_cost(session, self.name, slot)
-        self._budget.more(cost - self._costs.get((slot.arm, slot.question), 0.0))
-        self._costs[slot.arm, slot.question] = cost
-        self._listener.judged(slot, verdict, self._budget.spent_usd)
+        with self._lock:
+            self._spent += cost - self._costs.get((slot.arm, slot.question), 0.0)
+            self._costs[slot.arm, slot.question] = cost
+        self._listener.judged(slot, verdict, self._spent)
 
     def _runner(self, arm: str) -> Runner:
         with self._lock:
@@ -377,11 +391,13 @@ class EvaluationSteps:
 
     def _count_cost(self) -> None:
         with self.workspace.store.begin() as session:
-            self._budget.spent(stored.run_cost(session, self.name, self._touched_videos))
+            cost = stored.run_cost(session, self.name, self._touched_videos)
+        with self._lock:
+            self._spent = max(self._spent, cost)
 
     def over(self) -> bool:
         """Check whether the budget is spent."""
-        return self._budget.empty
+        return self._max_cost is not None and self._spent >= self._max_cost
 
     def should_learn_from(self, batch: int) -> bool:
         """Check whether a batch is to be learned from and was not yet."""

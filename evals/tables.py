@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeInt, computed_field
 from pydantic.dataclasses import dataclass
 
 from domain.base import Frozen
-from domain.evaluation import ErrorType, EvaluationRun, QuestionPart, Verdict
+from domain.evaluation import AnswerUsage, ErrorType, EvaluationRun, QuestionPart, Verdict
 
 ALL = "all"
 """The name for all types together."""
@@ -29,12 +29,10 @@ class MeanInterval(Frozen):
     of: NonNegativeInt
 
 
-class AnsweredQuestion(Verdict):
+class AnsweredQuestion(Verdict, AnswerUsage):
     """One question of a run in one arm, with all that is known of its answer, and its verdict.
 
-    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). Times and costs are of
-    the answer alone. ``strategy`` is the one that was asked, and ``chosen_by`` the skill that it
-    was chosen by; "" for none.
+    ``right``: None is unjudged, or not answered yet (``judge`` is then "").
     """
 
     arm: str
@@ -50,15 +48,8 @@ class AnsweredQuestion(Verdict):
     option: str
     confidence: float | None = None
     raw: float | None = None
-    rounds: NonNegativeInt
-    tokens: NonNegativeInt
-    seconds: float
-    cost_usd: float
-    skills: tuple[str, ...]
     leaked: tuple[str, ...]
     trajectory: str
-    strategy: str = ""
-    chosen_by: str = ""
 
 
 class TypeScore(Frozen):

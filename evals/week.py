@@ -55,14 +55,14 @@ def measure_week(
     Raises:
         InputError: a file is missing or malformed.
     """
-    dataset = read(folder)
+    dataset = read(WEEK, folder)
     every, size = dataset.questions, len(dataset.questions)
     count = min(limit or size, size)
     spaced = tuple(every[index * size // count] for index in range(count))
     less = [one.name for strategy in strategies if ablate for one in strategy.ablations()]
     return measure(
         workspace,
-        replace(dataset, name=WEEK, questions=spaced),
+        replace(dataset, questions=spaced),
         listener,
         partial(of_week, embedding=partial(listener.importing, "baseline")),
         out,
@@ -98,10 +98,10 @@ def of_week(asked: Asked, embedding: Callable[[int, int], None]) -> Findings:
                 for one, plain in zip(questions, made, strict=True)
             ]
     beside = week_row(name, scores.get(name, ()))
-    total = sum(one.result.seconds for answers in asked.arms.values() for one in answers)
+    total = sum(one.result.took.seconds for answers in asked.arms.values() for one in answers)
 
     def row(label: str, arm: str) -> Row:
-        took = [one.result.seconds for one in asked.arms.get(arm, ())]
+        took = [one.result.took.seconds for one in asked.arms.get(arm, ())]
         made = week_row(label, scores.get(arm, ()))
         times = {f"{key}, times": _times(made, beside, key) for key in ("top 3", "IoU")}
         # Arms are asked beside each other: the time is shared out by what answers took.

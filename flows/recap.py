@@ -54,11 +54,16 @@ _ENTITY = re.compile(r"&(?=\w+;)")
 
 @dataclass(frozen=True)
 class RecapMaterial:
-    """The events that a recap rests on, by time, with names of people as they are known.
+    """What a recap of one video rests on: events by time, with names of people as they are known.
 
-    ``began`` is the time of day of the video's time 0, ``period`` the name of the day or hour.
+    ``period`` is the name of the day or hour, ``span`` that of the video in it and ``clip`` the
+    last one of these; ``began`` is the time of day of the video's time 0.
     """
 
+    video: str
+    title: str
+    span: TimeSpan
+    clip: int
     period: str
     began: datetime
     events: tuple[Segment, ...]
@@ -176,17 +181,6 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class RecapDraft:
-    """What a recap of one video rests on, and the last clip of it."""
-
-    video: str
-    title: str
-    span: TimeSpan
-    clip: int
-    material: RecapMaterial
-
-
-@dataclass(frozen=True)
 class RecapFile:
     """The recaps of a period that have content, and the file with all of them."""
 
@@ -239,7 +233,7 @@ def _store_recap(store: Store, video: Video, period: Period, model_for: ModelFor
             draft = read_material(session, video, period)
         if draft is None:
             return None
-        text = recap_text(draft.material, model_for(video, draft.clip))
+        text = recap_text(draft, model_for(video, draft.clip))
         with store.begin() as session:
             lock_video(session, video.id)
             if read_material(session, video, period) == draft:
@@ -249,10 +243,10 @@ def _store_recap(store: Store, video: Video, period: Period, model_for: ModelFor
         draft = read_material(session, video, period)
         if draft is None:
             return None
-        return _put(session, draft, period, recap_text(draft.material, None))
+        return _put(session, draft, period, recap_text(draft, None))
 
 
-def _put(session: Session, draft: RecapDraft, period: Period, text: str) -> Recap:
+def _put(session: Session, draft: RecapMaterial, period: Period, text: str) -> Recap:
     put_recap(session, draft.video, period, draft.span, text, draft.clip)
     return Recap(
         video=draft.video,
@@ -264,7 +258,7 @@ def _put(session: Session, draft: RecapDraft, period: Period, text: str) -> Reca
     )
 
 
-def read_material(session: Session, video: Video, period: Period) -> RecapDraft | None:
+def read_material(session: Session, video: Video, period: Period) -> RecapMaterial | None:
     """Return what a recap of a video rests on; None if nothing of the period is in memory."""
     known, began = known_video(session, video.id), began_at(session, video.id)
     if known is None or began is None:
@@ -282,8 +276,7 @@ def read_material(session: Session, video: Video, period: Period) -> RecapDraft 
     segments = segments_in_time(session, video.id, clip, 0, count)
     within = [one for one in segments if one.span.overlap_ms(span)]
     events = tuple(display_segment(one, people) for one in chosen_events(within, span))
-    material = RecapMaterial(period.name, began, events)
-    return RecapDraft(video.id, known.title, span, clip, material)
+    return RecapMaterial(video.id, known.title, span, clip, period.name, began, events)
 
 
 def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from domain.asking import Question
 from domain.base import Frozen, first_problem
@@ -36,6 +36,9 @@ class BatchQuestion(Frozen):
     as_of_s: float | None = Field(default=None, ge=0, le=1e11)
 
 
+_ID: TypeAdapter[str | int] = TypeAdapter(str | int)
+
+
 @dataclass(frozen=True)
 class BatchResult:
     """One finished question: its answer line, or the error."""
@@ -58,20 +61,18 @@ def read_questions(path: Path) -> list[BatchQuestion]:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the batch file {path} cannot be read: {error}") from error
-    questions = [_question(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()]
-    seen: set[str | int] = set()
-    for question in questions:
-        if question.id in seen:
+    questions: dict[str | int, BatchQuestion] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            question = BatchQuestion.model_validate_json(line)
+        except ValidationError as error:
+            raise InputError(f"{path}, line {number}: {first_problem(error, 'line')}") from error
+        if question.id in questions:
             raise InputError(f"{path}: the id {question.id!r} comes twice")
-        seen.add(question.id)
-    return questions
-
-
-def _question(path: Path, number: int, line: str) -> BatchQuestion:
-    try:
-        return BatchQuestion.model_validate_json(line)
-    except ValidationError as error:
-        raise InputError(f"{path}, line {number}: {first_problem(error, 'line')}") from error
+        questions[question.id] = question
+    return [*questions.values()]
 
 
 def answered_ids(path: Path) -> set[str | int]:
@@ -84,21 +85,16 @@ def answered_ids(path: Path) -> set[str | int]:
         return set()
     complete = path.read_bytes().splitlines(keepends=True)
     incomplete = complete.pop() if complete and not complete[-1].endswith(b"\n") else b""
-    ids = {_id_of(path, n, line) for n, line in enumerate(complete, start=1)}
+    ids = set[str | int]()
+    for number, line in enumerate(complete, start=1):
+        try:
+            ids.add(_ID.validate_python(json.loads(line)["id"]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(f"{path}, line {number} is no answer: name another output") from error
     if incomplete:
         with path.open("r+b") as file:
             file.truncate(sum(len(line) for line in complete))
     return ids
-
-
-def _id_of(path: Path, number: int, line: bytes) -> str | int:
-    try:
-        question_id = json.loads(line)["id"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}, line {number} is no answer: name another output") from error
-    if not isinstance(question_id, str | int):
-        raise InputError(f"{path}, line {number} is no answer: name another output")
-    return question_id
 
 
 def run_batch(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agent.budget import RunBudget
 from agent.model_calls import Calls, ToolCalls
@@ -60,13 +60,8 @@ MIN_LABELS, LABELS_AN_HOUR = 12, 30
 """Events told of each video, about 20 tokens each."""
 
 
-class ContextFactory(Protocol):
-    """Makes the context of a run."""
-
-    def make_context(
-        self, view: MemoryView, recorder: Recorder, budget: RunBudget, settings: AskSettings
-    ) -> RunContext:
-        """Make the context of a run over ``view`` with the settings on its record."""
+MakeContext = Callable[[MemoryView, Recorder, RunBudget, AskSettings], RunContext]
+"""Makes the context of a run over a view, with the settings on its record."""
 
 
 class ProfileContexts:
@@ -78,7 +73,7 @@ class ProfileContexts:
         self._tools = StrategyTools(store, toolbox)
         self._skills = SkillLibrary(store, toolbox)
 
-    def make_context(
+    def __call__(
         self, view: MemoryView, recorder: Recorder, budget: RunBudget, settings: AskSettings
     ) -> RunContext:
         """Make the context of a run over ``view`` with the settings on its record."""
@@ -259,57 +254,47 @@ class Chosen:
     calls: tuple[CallRecord, ...] = ()
 
 
-class StrategyChooser:
-    """Chooses strategies for the questions of a library.
+def choose_strategy(
+    store: Store, skills: SkillLibrary, name: str, question: Question, settings: AskSettings
+) -> Chosen:
+    """Return the strategy of that name; for ``auto`` the one that was learned.
 
-    Args:
-        store: the memory, and the skills.
-        toolbox: has the text encoder.
+    The strategy of the settings, else the default, is taken where no skill that chooses a strategy
+    is close to the question, and where the memory of a learned strategy is not built of all videos.
+
+    Raises:
+        NotFound: there is no such strategy.
     """
-
-    def __init__(self, store: Store, toolbox: Toolbox) -> None:
-        self._store, self._skills = store, SkillLibrary(store, toolbox)
-
-    def choose(self, name: str, question: Question, settings: AskSettings) -> Chosen:
-        """Return the strategy of that name; for ``auto`` the one that was learned.
-
-        The strategy of the settings, else the default, is taken where no skill that chooses a
-        strategy is close to the question, and where the memory of a learned strategy is not built
-        of all videos.
-
-        Raises:
-            NotFound: there is no such strategy.
-        """
-        if name != AUTO:
-            return Chosen(find_strategy(name), settings)
-        calls: list[CallRecord] = []
-        with recorded_embeddings(calls.append):
-            routed = self._skills.route_strategies(question.text, settings.skill_cosine)
-        reasons: list[str] = []
-        for skill in routed:
-            try:
-                strategy = find_strategy(skill.policy.strategy or "")
-                if strategy.builder is not None:
-                    with self._store.begin() as session:
-                        built = built_encoders(session, strategy.memory, question.videos)
-                    if missing := len(set(question.videos) - built.keys()):
-                        one, some = marked("of this video"), marked(f"of {missing} of the videos")
-                        of = one if len(question.videos) == 1 else some
-                        raise InputError(f"the memory of {strategy.memory} is not built {of}")
-            except (InputError, NotFound) as error:
-                reasons.append(f"{skill.name}: {error}")
-                continue
-            limit = f", at most {skill.policy.rounds} rounds" if skill.policy.rounds else ""
-            matched = f"skill {skill.name}, {skill.score:.2f}{limit}"
-            why = f"{strategy.name} answered questions like this best ({matched})"
-            choice = StrategyChoice(skill=skill, why=why)
-            limited = settings
-            if skill.policy.rounds is not None:  # No more than it says, nor than the strategy has.
-                rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
-                limited = settings.model_copy(update={"rounds": rounds})
-            return Chosen(strategy, limited, choice, tuple(calls))
-        named = settings.strategy
-        default = find_strategy(AskSettings().strategy if named == AUTO else named)
-        why = "; ".join(reasons) or "no strategy was learned for questions like this"
-        choice = StrategyChoice(why=f"{default.name} is the default: {why}")
-        return Chosen(default, settings, choice, tuple(calls))
+    if name != AUTO:
+        return Chosen(find_strategy(name), settings)
+    calls: list[CallRecord] = []
+    with recorded_embeddings(calls.append):
+        routed = skills.route_strategies(question.text, settings.skill_cosine)
+    reasons: list[str] = []
+    for skill in routed:
+        try:
+            strategy = find_strategy(skill.policy.strategy or "")
+            if strategy.builder is not None:
+                with store.begin() as session:
+                    built = built_encoders(session, strategy.memory, question.videos)
+                if missing := len(set(question.videos) - built.keys()):
+                    one, some = marked("of this video"), marked(f"of {missing} of the videos")
+                    of = one if len(question.videos) == 1 else some
+                    raise InputError(f"the memory of {strategy.memory} is not built {of}")
+        except (InputError, NotFound) as error:
+            reasons.append(f"{skill.name}: {error}")
+            continue
+        limit = f", at most {skill.policy.rounds} rounds" if skill.policy.rounds else ""
+        matched = f"skill {skill.name}, {skill.score:.2f}{limit}"
+        why = f"{strategy.name} answered questions like this best ({matched})"
+        choice = StrategyChoice(skill=skill, why=why)
+        limited = settings
+        if skill.policy.rounds is not None:  # No more than it says, nor than the strategy has.
+            rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
+            limited = settings.model_copy(update={"rounds": rounds})
+        return Chosen(strategy, limited, choice, tuple(calls))
+    named = settings.strategy
+    default = find_strategy(AskSettings().strategy if named == AUTO else named)
+    why = "; ".join(reasons) or "no strategy was learned for questions like this"
+    choice = StrategyChoice(why=f"{default.name} is the default: {why}")
+    return Chosen(default, settings, choice, tuple(calls))

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from agent.budget import RunBudget
-from agent.model_calls import Calls, recorded_calls
+from agent.model_calls import Calls
 from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
 from agent.replay_source import Halt, inherited_count, source_of
@@ -44,6 +44,7 @@ from models.endpoint import Endpoint
 from models.specs import ChatSpec
 from nodes.finish import stop
 from retrieval.result import Retrieval
+from store.queries.calls import calls_of
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 from strategies.registry import find_strategy
 
@@ -114,7 +115,7 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     """
     with store.begin() as session:
         row = find_trajectory(session, name)
-        events, calls = events_of(session, row.id), recorded_calls(session, row.id)
+        events, calls = events_of(session, row.id), calls_of(session, row.id)
     if not events:
         raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
     ended = any(isinstance(event, Ended) for event in events)
@@ -170,7 +171,7 @@ def round_state(store: Store, row: StoredTrajectory, events: Sequence[Event], nu
         return state["next"] == step and state["round"] == number and not state.get("tries")
 
     with store.begin() as session:
-        calls = recorded_calls(session, row.id)
+        calls = calls_of(session, row.id)
     context, start = _context_of(store, row, events, calls, opens, None)
     state = _run(start, context)
     if state is None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
 from agent.budget import RunBudget
-from agent.model_calls import record_call_of, recorded_calls
+from agent.model_calls import record_call_of
 from agent.recorder import Recorder
 from agent.replay_source import inherited_count, source_of
 from agent.run_context import RunContext
@@ -35,7 +35,7 @@ from domain.trajectory import (
     choice_of,
 )
 from graphs.ask_result import AskResult, StoppedEarly
-from graphs.context_factory import ProfileContexts, StrategyChooser
+from graphs.context_factory import ProfileContexts, choose_strategy
 from graphs.forks import Parent, editable, forked
 from graphs.machine import machine_of
 from graphs.replay import (
@@ -50,10 +50,12 @@ from graphs.replay import (
 from models.text_endpoint import recorded_embeddings
 from nodes.finish import stop
 from retrieval.built_views import check_any_built
+from skills.library import SkillLibrary
 from store.advisory_locks import TrajectoryLocks
 from store.driver import driver_of
 from store.migrations import recording
 from store.queries.audit import record_deed
+from store.queries.calls import calls_of
 from store.queries.clips import memory_view
 from store.queries.trajectories import (
     Mark,
@@ -75,7 +77,7 @@ from telemetry import tracing
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from graphs.context_factory import ContextFactory
+    from graphs.context_factory import MakeContext
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -98,7 +100,7 @@ class Runner:
         self,
         store: Store,
         toolbox: Toolbox,
-        contexts: ContextFactory | None = None,
+        contexts: MakeContext | None = None,
         settings: AskSettings | None = None,
         *,
         attended: bool = True,
@@ -108,7 +110,7 @@ class Runner:
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
         self._contexts = contexts or ProfileContexts(store, toolbox)
-        self._chooser = StrategyChooser(store, toolbox)
+        self._skills = SkillLibrary(store, toolbox)
         self._claims = TrajectoryLocks(store)
         with store.begin() as session:
             stop_abandoned(session)
@@ -118,7 +120,7 @@ class Runner:
         runner = copy(self)
         runner._store = store
         runner._contexts = ProfileContexts(store, self._toolbox)
-        runner._chooser = StrategyChooser(store, self._toolbox)
+        runner._skills = SkillLibrary(store, self._toolbox)
         return runner
 
     def ask(
@@ -152,7 +154,8 @@ class Runner:
 
         The two are stored at once: what was chosen is on record with the question.
         """
-        chosen = self._chooser.choose(strategy or self._settings.strategy, question, self._settings)
+        named, settings = strategy or self._settings.strategy, self._settings
+        chosen = choose_strategy(self._store, self._skills, named, question, settings)
         asked = chosen.strategy
         trajectory = secrets.token_hex(8)
         recorder = self._recorder(trajectory, on_event, asked)
@@ -210,14 +213,13 @@ class Runner:
                 if row.answer is not None and row.state == DONE:
                     if locked:
                         self._claims.give_back(row.id)
-                    spent = (row.tokens, row.seconds)
-                    rounds = max((event.round for event in events), default=0)
-                    return AskResult(row.id, row.answer, rounds, *spent, choice_of(events))
+                    rounds, choice = max((e.round for e in events), default=0), choice_of(events)
+                    return AskResult(row.id, row.answer, rounds, row.tokens, row.seconds, choice)
                 check_version(row.id, events)
                 marks = marks[: finished_steps(events, marks)]
                 events = events[: len(marks)]
                 state = start_of(row, events)
-                calls = recorded_calls(session, row.id)
+                calls = calls_of(session, row.id)
                 delete_events(session, row.id, len(events))
                 reopen_trajectory(session, row.id)
             recorder = self._recorder(row.id, on_event, find_strategy(row.machine))
@@ -307,14 +309,11 @@ class Runner:
         if complaint:
             raise InputError(f"round {fork.at} cannot do that: {complaint}")
 
-    def _lock_trajectory(self, trajectory: str) -> bool:
-        with self._store.explaining_failures():
-            return self._claims.take(trajectory)
-
     @contextmanager
     def _locked(self, trajectory: str) -> Iterator[bool]:
         """Lock a trajectory, so that it never seems to run without a process; False if it is."""
-        locked = self._lock_trajectory(trajectory)
+        with self._store.explaining_failures():
+            locked = self._claims.take(trajectory)
         try:
             yield locked
         except BaseException:
@@ -351,7 +350,7 @@ class Runner:
         settings = recorder.strategy.settings_from(recorded)
         budget = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
         budget.follow(recorder, state.get("looks", 0))
-        return self._contexts.make_context(view, recorder, budget, settings)
+        return self._contexts(view, recorder, budget, settings)
 
     def context_at(self, state: State) -> RunContext:
         """Make the context of a run that resumes from ``state``; later events are deleted."""
@@ -360,7 +359,8 @@ class Runner:
         recorder = self._recorder(state["trajectory"], None, strategy)
         # The lock may have been lost with a connection; read the events again once it is held.
         self._claims.give_back(recorder.trajectory)
-        self._lock_trajectory(recorder.trajectory)
+        with self._store.explaining_failures():
+            self._claims.take(recorder.trajectory)
         recorder.rewind(state["seq"])
         return self._ready(state, recorder, scope_of(state))
 

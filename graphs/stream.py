@@ -86,8 +86,8 @@ def iterate(
     listener = _until(stop, events.put)
 
     def ask() -> None:
-        nothing = (lambda _: None, lambda: None)
-        events.put(_answer_or_error(runner, question, listener, *nothing, strategy))
+        begun, ended = lambda _: None, lambda: None
+        events.put(_answer_or_error(runner, question, listener, begun, ended, strategy))
 
     threading.Thread(target=ask, name="ask", daemon=True).start()
     try:

@@ -18,7 +18,7 @@ from evals.dataset import DatasetSource
 from evals.datasets import read, source, sources
 from evals.datasets.registry import Census, census
 from evals.export import write_submissions
-from evals.records import as_it_is, run_report, stored_run, tested_rows
+from evals.report import as_it_is, run_report, stored_run, tested_rows
 from evals.sampling import Comparison, changes, effect
 from evals.tables import RunReport
 from flows.workspace import Workspace

@@ -29,7 +29,7 @@ from domain.trajectory import (
     choice_of,
 )
 from domain.words import counted, translate, translate_sentence
-from store.queries.calls import find_call, messages_of
+from store.queries.calls import find_call
 from store.queries.trajectories import (
     StoredTrajectory,
     events_of,
@@ -191,17 +191,16 @@ def calls_in_round(store: Store, history: History, number: int) -> list[ShownCal
             before[event.request] = nth + 1
             if event.round != number:
                 continue
-            rows = (
+            found = (
                 find_call(session, event.request, source, 0 if place else nth)
                 for place, source in enumerate(sources)
             )
-            row = next(filter(None, rows), None)
-            if row is None:
+            call = next(filter(None, found), None)
+            if call is None:
                 calls.append(ShownCall(event))
                 continue
-            sent = messages_of(session, row.messages)
-            messages = [(str(one.get("role", "")), message_text(one)) for one in sent]
-            calls.append(ShownCall(event, messages, str((row.reply or {}).get("text", ""))))
+            messages = [(str(one.get("role", "")), message_text(one)) for one in call.messages]
+            calls.append(ShownCall(event, messages, str((call.reply or {}).get("text", ""))))
     return calls
 
 

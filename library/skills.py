@@ -184,7 +184,7 @@ def skill_use_record(store: Store, name: str) -> SkillUseRecord:
     """Return how a skill was used, from its first to its last question."""
     with store.begin(snapshot=True) as session:
         between = stored.used_between(session, name)
-        unit = tally_unit(*between) if between else "day"
+        unit = tally_unit(between[0], between[1]) if between else "day"
         tallies = tuple(stored.tallies(session, name, unit))
         own, total = stored.right_shares(session, name), stored.right_shares(session)
     return SkillUseRecord(
@@ -220,14 +220,13 @@ def expected_right(mine: Shares, every: Shares) -> float:
 def page_of_uses(store: Store, name: str, offset: int, limit: int) -> tuple[list[Use], int]:
     """Return questions that were given a skill, newest first, and their number."""
     with store.begin(snapshot=True) as session:
-        return stored.uses_page(session, name, offset, limit), stored.count_uses(session, name)
+        return stored.uses_page(session, name, offset, limit)
 
 
 def page_of_sources(store: Store, name: str, offset: int, limit: int) -> tuple[list[Use], int]:
     """Return questions that a skill was learned from, newest first, and their number."""
     with store.begin(snapshot=True) as session:
-        page = stored.sources_page(session, name, offset, limit)
-        return page, stored.count_sources(session, name)
+        return stored.sources_page(session, name, offset, limit)
 
 
 def policy_lines(policy: Policy) -> Iterator[str]:

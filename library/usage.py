@@ -5,17 +5,16 @@ Requests to an embeddings endpoint are calls of a video too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from agent.replay_source import inherited_count
 from domain.base import Frozen
-from domain.calls import CallTotals
+from domain.calls import CallRecord, CallTotals
 from domain.media import ClipState
 from domain.trajectory import Event, ModelCalled, RoundOpened
 from store.database import Store
 from store.queries.calls import EMBED, images_sent, usage_by_clip
 from store.queries.clips import clips_of
-from store.tables.schema import ModelCallRow
 
 
 class IngestUsage(CallTotals):
@@ -60,7 +59,7 @@ class TrajectoryUsage(Frozen):
     tokens_in_a_round: float
 
 
-def usage_in(events: Sequence[Event], embeddings: Sequence[ModelCallRow] = ()) -> TrajectoryUsage:
+def usage_in(events: Sequence[Event], embeddings: Sequence[CallRecord] = ()) -> TrajectoryUsage:
     """Return the usage of the calls among ``events``, and of requests to an embeddings endpoint.
 
     Those of an endpoint are of no round.
@@ -68,28 +67,16 @@ def usage_in(events: Sequence[Event], embeddings: Sequence[ModelCallRow] = ()) -
     own = events[inherited_count(events) :]
     calls = [event for event in own if isinstance(event, ModelCalled)]
     rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
-    of_model = _sum(calls)
+    of_model = CallTotals.of(calls)
     purposes = dict.fromkeys(call.purpose for call in calls)
-    by_purpose = {p: _sum(c for c in calls if c.purpose == p) for p in purposes}
+    by_purpose = {p: CallTotals.of(c for c in calls if c.purpose == p) for p in purposes}
     return TrajectoryUsage(
-        total=_sum([*calls, *embeddings]),
-        by_purpose=by_purpose | ({EMBED: _sum(embeddings)} if embeddings else {}),
+        total=CallTotals.of([*calls, *embeddings]),
+        by_purpose=by_purpose | ({EMBED: CallTotals.of(embeddings)} if embeddings else {}),
         by_round={
-            r: _sum(c for c in calls if c.round == r)
+            r: CallTotals.of(c for c in calls if c.round == r)
             for r in sorted({call.round for call in calls})
         },
         rounds=rounds,
         tokens_in_a_round=of_model.tokens_in / rounds if rounds else 0.0,
-    )
-
-
-def _sum(calls: Iterable[ModelCalled | ModelCallRow]) -> CallTotals:
-    counted = list(calls)
-    return CallTotals(
-        calls=len(counted),
-        failed=sum(call.error is not None for call in counted),
-        tokens_in=sum(call.tokens_in for call in counted),
-        tokens_out=sum(call.tokens_out for call in counted),
-        cost_usd=sum(call.cost_usd for call in counted),
-        ms=sum(call.ms for call in counted),
     )

@@ -14,7 +14,6 @@ from domain.media import ClipView, Percept
 from domain.memories import ClipMemories, Memory, MemoryDraft
 from domain.people import TAG
 from memory.writers.port import ClipContext, ClipWriter
-from models.chat import Recorded
 from people.characters import ClipPeople
 from people.model_transactions import record_call
 from store.database import Store
@@ -45,16 +44,14 @@ class CallRecording:
         self._call_counts[call.request_hash] += call.reply is not None
         record_call(self._store, self._video, self._clip, call)
 
-    def recorded_reply(self, request: str) -> Recorded | None:
+    def recorded_reply(self, request: str) -> CallRecord | None:
         """Return what the model said to this request in a run that was broken off, if it did."""
         with self._store.begin() as session:
             skip = self._call_counts[request]
             since = self._since(session)
-            row = call_of_video(session, self._video, request, skip, since, sound=self.sound)
-        if row is None:
-            return None
-        self._call_counts[request] += 1
-        return Recorded(row.reply, row.error, row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+            call = call_of_video(session, self._video, request, skip, since, sound=self.sound)
+        self._call_counts[request] += call is not None
+        return call
 
     def _since(self, session: Session) -> datetime | None:
         """Return after which time calls are reused; None: all."""

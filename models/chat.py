@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -34,36 +34,12 @@ T = TypeVar("T", bound=BaseModel)
 SHOWN = 160
 
 
-@dataclass(frozen=True)
-class ChatReply(Generic[T]):
-    """A model's reply. ``cost_usd`` is 0 if the model's price is not known."""
-
-    value: T
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
-    model: str
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What the record holds for a request: the reply or error, and what it took."""
-
-    reply: Mapping[str, Any] | None
-    error: str | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-    ms: int = 0
-
-
 Sink = Callable[[CallRecord], None]
 """Called with every call that was made, once it is over."""
 
 OnRecord = Callable[[CallRecord], None]
 
-Replay = Callable[[str], Recorded | None]
+Replay = Callable[[str], CallRecord | None]
 """Looks a request hash up in the record; None if it is not there."""
 
 
@@ -131,7 +107,7 @@ class StructuredChat:
         labels: Sequence[str] = (),
         max_tokens: int | None = None,
         on_text: OnText | None = None,
-    ) -> ChatReply[T]:
+    ) -> T:
         """Ask for a value of type ``schema``.
 
         Args:
@@ -162,9 +138,7 @@ class StructuredChat:
         found = self._replay(digest) if self._replay is not None else None
         if found is not None or not self._live:
             return self._replayed(found, digest, purpose, schema)
-        blank = CallRecord(
-            digest, purpose, self._profile, spec.model, tuple(plain), None, None, 0, 0, 0.0, 0
-        )
+        blank = CallRecord(digest, purpose, self._profile, spec.model, tuple(plain))
         limit = spec.timeout_s if timeout_s is None else timeout_s
         send = partial(
             self._endpoint.send,
@@ -186,7 +160,7 @@ class StructuredChat:
         send: Callable[[], StructuredReply],
         limit_s: float,
         on_record: OnRecord,
-    ) -> ChatReply[T]:
+    ) -> T:
         started = time.monotonic()
         try:
             spec = self._endpoint.spec
@@ -228,11 +202,9 @@ class StructuredChat:
             self._record(replace(record, error=str(error)), on_record)
             raise
         self._record(record, on_record)
-        return _reply(value, record, record.model)
+        return value
 
-    def _replayed(
-        self, found: Recorded | None, digest: str, purpose: str, schema: type[T]
-    ) -> ChatReply[T]:
+    def _replayed(self, found: CallRecord | None, digest: str, purpose: str, schema: type[T]) -> T:
         if found is None:
             raise ReplayMiss(
                 f"the record has no call for {purpose!r} to {self.model} (request {digest[:12]}): "
@@ -240,7 +212,7 @@ class StructuredChat:
             )
         if found.error is not None or found.reply is None:
             raise ModelError(found.error or marked("the recorded call has no reply"))
-        return _reply(read_value(str(found.reply["text"]), schema), found, self.model)
+        return read_value(str(found.reply["text"]), schema)
 
     def _record(self, record: CallRecord, on_record: OnRecord) -> None:
         on_record(record)
@@ -311,10 +283,6 @@ def _read(text: str, fields: Callable[[str], dict[str, Any]], schema: type[T]) -
     except ValueError as error:
         shown = " ".join(text.split())[:SHOWN]
         raise ModelError(f"the answer cannot be read: {error} ({shown!r})") from error
-
-
-def _reply(value: T, took: CallRecord | Recorded, model: str) -> ChatReply[T]:
-    return ChatReply(value, took.tokens_in, took.tokens_out, took.cost_usd, took.ms, model)
 
 
 def _ms_since(started: float) -> int:

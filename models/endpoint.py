@@ -78,7 +78,7 @@ class Endpoint:
             SetupError: A package or key is missing, or the key or the model's name is refused.
         """
         model = self._model(temperature, max_tokens)
-        probe = partial(_probe, self._model(temperature, PROBE_TOKENS))
+        probe = partial(self._model(temperature, PROBE_TOKENS).invoke, "Say ok.")
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
         for structure, listener in self._attempts(on_text):
@@ -151,10 +151,6 @@ def server_error(spec: ChatSpec, failure: CallFailed) -> ModelError | SetupError
     if _REFUSED.search(reply):
         return Refused(f"{name} refuses: {redact_key(str(failure), spec)}")
     return NoReply(f"{name} did not answer: {redact_key(str(failure), spec)}")
-
-
-def _probe(model: BaseChatModel) -> None:
-    model.invoke("Say ok.")
 
 
 @contextmanager

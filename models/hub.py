@@ -303,32 +303,13 @@ def name_of(folder: str) -> str:
     return f"clip:{folder}"
 
 
+def files_there(folder: Path) -> dict[str, Path]:
+    """Return those of ``FILES`` and ``CONFIG`` that a folder has, by name."""
+    places = ((name, at / name) for at in (folder / TOWERS, folder) for name in (*FILES, CONFIG))
+    return {name: path for name, path in places if path.is_file()}
+
+
 def missing_files(folder: Path) -> list[str]:
     """Return the files that a folder lacks."""
-    return [name for name in FILES if not has_file(folder, name)]
-
-
-def has_file(folder: Path, name: str) -> bool:
-    """Check whether a folder has a file, perhaps in the folder for towers."""
-    return _place(folder, name).is_file()
-
-
-def find_files(folder: Path) -> list[Path]:
-    """Return the files of a folder's model, in the order of ``FILES``.
-
-    Raises:
-        WeightsMissing: One is missing; the message says which, and where to put it.
-    """
-    lacking = missing_files(folder)
-    if lacking:
-        raise WeightsMissing(
-            f"{folder} lacks {', '.join(lacking)}: put there the ONNX export of a CLIP or SigLIP "
-            "model (vision_model.onnx and text_model.onnx, perhaps in onnx/, tokenizer.json, "
-            "preprocessor_config.json), or leave `images` out of the profile"
-        )
-    return [_place(folder, name) for name in FILES]
-
-
-def _place(folder: Path, name: str) -> Path:
-    inner = folder / TOWERS / name
-    return inner if not (folder / name).is_file() and inner.is_file() else folder / name
+    there = files_there(folder)
+    return [name for name in FILES if name not in there]

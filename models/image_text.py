@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 
 from domain.errors import WeightsMissing
 from models.devices import CPU
-from models.hub import CONFIG, find_files, has_file, name_of
+from models.hub import CONFIG, FILES, files_there, missing_files, name_of
 from models.onnx import open_session
 from models.ports import Image, Vector
 
@@ -45,10 +45,17 @@ class ImageTextEncoder:
     """
 
     def __init__(self, folder: Path, device: str = CPU) -> None:
-        vision, text, tokenizer, config_file = find_files(folder)
+        if lacking := missing_files(folder):
+            raise WeightsMissing(
+                f"{folder} lacks {', '.join(lacking)}: put there the ONNX export of a CLIP or "
+                "SigLIP model (vision_model.onnx and text_model.onnx, perhaps in onnx/, "
+                "tokenizer.json, preprocessor_config.json), or leave `images` out of the profile"
+            )
+        there = files_there(folder)
+        vision, text, tokenizer, config_file = (there[name] for name in FILES)
         self.name = name_of(folder.name)
         with _with_advice(folder):
-            known = _json(folder / CONFIG) if has_file(folder, CONFIG) else {}
+            known = _json(there[CONFIG]) if CONFIG in there else {}
             self._family = _family(known)
             self._preprocessing = read_preprocessing(_json(config_file))
             self._vision, self._text = (

@@ -232,7 +232,13 @@ class StreamedReply:
         _require_not_refused(chunk)
         self._add_text(str(chunk.text), self._content)
         for call in getattr(chunk, "tool_call_chunks", ()):
-            self._add_call(call)
+            # Of the first tool call; one without an index comes in one chunk.
+            index = call["index"]
+            if self._call is _NO_TOOL_CALL:
+                self._call = index
+            elif index is None or index != self._call:
+                continue
+            self._add_text(call["args"] or "", self._arguments)
         # Clients report tokens with each chunk, or all with the last.
         if more := getattr(chunk, "usage_metadata", None):
             self._usage = {
@@ -255,15 +261,6 @@ class StreamedReply:
             cut=self._ended.lower() in ENDED_BY_LIMIT,
             too_long=self.too_long,
         )
-
-    def _add_call(self, call: Any) -> None:
-        """Append arguments of the first tool call; one without an index comes in one chunk."""
-        index = call["index"]
-        if self._call is _NO_TOOL_CALL:
-            self._call = index
-        elif index is None or index != self._call:
-            return
-        self._add_text(call["args"] or "", self._arguments)
 
     def _add_text(self, text: str, parts: list[str]) -> None:
         if text:

@@ -19,6 +19,7 @@ import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache, partial
@@ -163,7 +164,18 @@ class FileFetcher:
         reasons = []
         for source, chunks in self._sources(file):
             try:
-                self._write(target, file, self._reported(chunks, label, source, file.size))
+                digest, done = hashlib.sha256(), 0
+                self.report(FetchProgress(label, source, done, file.size))
+                with target.open("wb") as out:
+                    for chunk in chunks:
+                        done += len(chunk)
+                        if done > file.size:
+                            raise SourceFailed("the file there is longer than it should be")
+                        digest.update(chunk)
+                        out.write(chunk)
+                        self.report(FetchProgress(label, source, done, file.size))
+                if digest.hexdigest() != file.sha256:
+                    raise SourceFailed("the file there is not the one it should be: sha256 differs")
             except (SourceFailed, OSError, HTTPException, *DAMAGED) as error:
                 target.unlink(missing_ok=True)
                 reasons.append(f"{source} ({error})")
@@ -178,28 +190,6 @@ class FileFetcher:
             first, last = file.parts[0].requirement, file.parts[-1].requirement
             name = first if first == last else f"{first} .. {last}"
             yield f"package {name}", self._from_parts(file.parts)
-
-    def _reported(
-        self, chunks: Iterable[bytes], label: str, source: str, total: int
-    ) -> Iterator[bytes]:
-        done = 0
-        self.report(FetchProgress(label, source, done, total))
-        for chunk in chunks:
-            done += len(chunk)
-            if done > total:
-                raise SourceFailed("the file there is longer than it should be")
-            yield chunk
-            self.report(FetchProgress(label, source, done, total))
-
-    @staticmethod
-    def _write(target: Path, file: WeightFile, chunks: Iterable[bytes]) -> None:
-        digest = hashlib.sha256()
-        with target.open("wb") as out:
-            for chunk in chunks:
-                digest.update(chunk)
-                out.write(chunk)
-        if digest.hexdigest() != file.sha256:
-            raise SourceFailed("the file there is not the one it should be: sha256 differs")
 
     def _from_url(self, url: Url) -> Iterator[bytes]:
         if url.member is None:
@@ -315,11 +305,15 @@ def status(weights: Path, names: Iterable[str]) -> list[FileStatus]:
     Raises:
         NotFound: the manifest has no model of that name.
     """
-    return [
-        FileStatus(name, file, path, _state(path, file))
-        for name in names
-        for file, path in _places(weights, weights_named(name))
-    ]
+    found = list[FileStatus]()
+    for name in names:
+        for file in weights_named(name).files:
+            path, state = weights / name / file.path, FileState.MISSING
+            with suppress(FileNotFoundError, NotADirectoryError):
+                same = path.stat().st_size == file.size and file_digest(path) == file.sha256
+                state = FileState.PRESENT if same else FileState.WRONG
+            found.append(FileStatus(name, file, path, state))
+    return found
 
 
 def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) -> list[Pulled]:
@@ -346,7 +340,15 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
     # In the weights folder, so that a finished file can be renamed into its place.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
         fetcher = FileFetcher(Path(scratch), report or (lambda _: None))
-        return [_pull_file(found, fetcher) for found in wanted]
+        pulled = list[Pulled]()
+        for one in wanted:
+            source = None
+            if one.state is not FileState.PRESENT:
+                copy, source = fetcher.fetch(f"{one.model}/{one.file.path}", one.file)
+                _made(one.path.parent)
+                copy.replace(one.path)
+            pulled.append(Pulled(one.model, one.path, source))
+        return pulled
 
 
 def verified_folder(weights: Path, name: str) -> Path:
@@ -368,19 +370,6 @@ def verified_folder(weights: Path, name: str) -> Path:
     return weights / name
 
 
-def _places(weights: Path, model: ModelWeights) -> list[tuple[WeightFile, Path]]:
-    return [(file, weights / model.name / file.path) for file in model.files]
-
-
-def _state(path: Path, file: WeightFile) -> FileState:
-    try:
-        stat = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return FileState.MISSING
-    same = stat.st_size == file.size and file_digest(path) == file.sha256
-    return FileState.PRESENT if same else FileState.WRONG
-
-
 def file_digest(path: Path) -> str:
     """Return a file's SHA-256; "" where there is none."""
     try:
@@ -396,15 +385,6 @@ def _digest(path: Path, _mtime_ns: int) -> str:
         while chunk := stream.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _pull_file(found: FileStatus, fetcher: FileFetcher) -> Pulled:
-    if found.state is FileState.PRESENT:
-        return Pulled(found.model, found.path, None)
-    copy, source = fetcher.fetch(f"{found.model}/{found.file.path}", found.file)
-    _made(found.path.parent)
-    copy.replace(found.path)
-    return Pulled(found.model, found.path, source)
 
 
 def _made(folder: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.harness.constrain import ActionBounds, ActionVerdict, check
+from agent.harness.constrain import ActionBounds, check
 from agent.harness.correct import forced_mode, harness_search
-from agent.prompt_context import decision_context_of, is_last, last_neighbours, searched, shown_tags
+from agent.prompt_context import decision_context_of, last_neighbours, shown_tags
 from agent.reasoners.port import Unreadable
 from agent.run_context import RunContext
 from agent.state import (
@@ -18,7 +18,7 @@ from agent.state import (
     question_of,
 )
 from domain.asking import Mode
-from domain.trajectory import Acted, Forced, Guarded
+from domain.trajectory import Acted, EvidenceRetrieved, Forced
 
 # Act: the reasoner searches once more, or answers.
 
@@ -50,7 +50,7 @@ def guard(state: State, context: RunContext) -> State:
     verdict = check(action, bounds_of(state, context), context.settings)
     if action is None and state.get("complaint"):
         verdict = verdict.model_copy(update={"complaint": state["complaint"]})
-    context.recorder.add(_event(number, verdict))
+    context.recorder.add(verdict.model_copy(update={"round": number}))
     if verdict.accepted and action is not None:
         return {"next": "retrieve" if action.kind == "search" else "answer"}
     tries = state.get("tries", 0) + 1
@@ -66,7 +66,7 @@ def guard(state: State, context: RunContext) -> State:
     rules = bounds_of(state, context).model_copy(update={"subtask": "", "forced": None})
     verdict = check(action, rules, context.settings)
     context.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))
-    context.recorder.add(_event(number, verdict))
+    context.recorder.add(verdict.model_copy(update={"round": number}))
     return {
         "action": plain(action) if verdict.accepted else None,
         "complaint": "",
@@ -77,24 +77,17 @@ def guard(state: State, context: RunContext) -> State:
 def bounds_of(state: State, context: RunContext) -> ActionBounds:
     """Return what the rules look at."""
     task, forced = current_of(state), state.get("forced")
-    return ActionBounds.model_validate(
-        {
-            "options": question_of(state).options,
-            "letters": task.options if task else (),
-            "subtask": task.text if task else "",
-            "searched": searched(context),
-            "evidence": frozenset(context.recorder.evidence()),
-            "tags": shown_tags(question_of(state), context),
-            "forced": forced or None,
-            "modes": context.settings.memory.modes,
-            "focused": focus_of(state) is not None,
-            "final": is_last(state, context),
-        }
+    return ActionBounds(
+        options=question_of(state).options,
+        letters=task.options if task else (),
+        subtask=task.text if task else "",
+        searched=context.recorder.of(EvidenceRetrieved),
+        evidence=frozenset(context.recorder.evidence()),
+        tags=shown_tags(question_of(state), context),
+        forced=Mode(forced) if forced else None,
+        modes=context.settings.memory.modes,
+        focused=focus_of(state) is not None,
     )
-
-
-def _event(number: int, verdict: ActionVerdict) -> Guarded:
-    return Guarded(round=number, **verdict.model_dump())
 
 
 # Force: sets the next mode of a search that is locked on.

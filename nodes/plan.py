@@ -54,7 +54,14 @@ def plan(state: State, context: RunContext) -> State:
 # Progress check: continue, repair the plan first, or finish.
 
 ALL_RESOLVED, NOTHING_NEW = "all subtasks are resolved", "the search gives nothing new"
+NOTHING_LEFT = "no subtask can be searched any further"
 """Reasons to finish, which are recorded."""
+
+
+def finished(context: RunContext, number: int, why: str) -> State:
+    """Record that the search ends after round ``number``, and why."""
+    context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
+    return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
 
 
 def progress(state: State, context: RunContext) -> State:
@@ -71,8 +78,7 @@ def progress(state: State, context: RunContext) -> State:
         resolved = any(one.state is SubtaskState.RESOLVED for one in subtasks)
         why = ALL_RESOLVED if resolved else ""
     if why:
-        context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
+        return finished(context, number, why)
     counts = progress_of(state)
     reasons = replan_reasons(ledger_of(state), counts, context.settings)
     if reasons and counts.replans < context.settings.replans:
@@ -80,9 +86,7 @@ def progress(state: State, context: RunContext) -> State:
         context.recorder.add(Progressed(round=number, verdict="replan", reasons=texts))
         return {"next": "replan"}
     if next_subtask(ledger_of(state), context.settings) is None:
-        why = "no subtask can be searched any further"
-        context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
+        return finished(context, number, NOTHING_LEFT)
     context.recorder.add(Progressed(round=number, verdict="go"))
     return {"next": "schedule"}
 
@@ -129,18 +133,13 @@ def replan(state: State, context: RunContext) -> State:
 
 # Schedule: opens a round for the next subtask.
 
-NOTHING_LEFT = "no subtask can be searched any further"
-"""The reason to finish, which is recorded."""
-
 
 def schedule(state: State, context: RunContext) -> State:
     """Open a round, which counts as an attempt; finish where no subtask can be worked on."""
     ledger, number = ledger_of(state), state.get("round", 0) + 1
     task = next_subtask(ledger, context.settings)
     if task is None:
-        why = NOTHING_LEFT
-        context.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
+        return finished(context, number - 1, NOTHING_LEFT)
     focus = focus_of(state)
     context.recorder.add(
         RoundOpened(
@@ -151,10 +150,14 @@ def schedule(state: State, context: RunContext) -> State:
             focus=focus.ref if focus else None,
         )
     )
+    return {"ledger": plain(begin_attempt(ledger, task.id)), **opened(number, task.id)}
+
+
+def opened(number: int, subtask: str) -> State:
+    """Return what opening a round for a subtask changes in the state."""
     return {
-        "ledger": plain(begin_attempt(ledger, task.id)),
         "round": number,
-        "current": task.id,
+        "current": subtask,
         "action": None,
         "tries": 0,
         "complaint": "",

@@ -21,7 +21,7 @@ from domain.asking import Action, Mode
 from domain.errors import InputError
 from domain.ledger import bind_evidence
 from domain.search import STRUCTURE, Aim
-from domain.trajectory import Bound, EvidenceRetrieved, ModelCalled, Neighbour
+from domain.trajectory import Bound, EvidenceRetrieved, ModelCalled, Neighbour, Searched
 from retrieval.result import Retrieval, UnknownLabel
 
 
@@ -66,20 +66,19 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
         if search.mode is not Mode.EVENT and (not letters or search.options == letters)
         for evidence in search.evidence
     )
-    where = (view_of(state), mode, action.query, focus.id if focus else None, seen)
-    aim = aim_of(state, context, action)
+    # What is looked at when a time is named is all that is wanted.
+    span = action.span if mode is Mode.KEYFRAME else None
+    aim = aim_of(state, context, action) if span is None else None
     try:
-        if action.span is not None and mode is Mode.KEYFRAME:
-            retrieval = context.memory.search(*where, span=action.span)
-        else:
-            retrieval = context.memory.search(*where, aim)
+        retrieval = context.memory.search(
+            view_of(state), mode, action.query, focus.id if focus else None, seen, aim, span
+        )
     except (UnknownLabel, InputError) as error:
         stays = focus_of(state)
         return EvidenceRetrieved(
             round=state["round"],
             mode=mode,
             query=action.query,
-            evidence=(),
             focus=stays.ref if stays else None,
             focus_label=stays.label if stays else "",
             focus_video=stays.video if stays else "",
@@ -90,7 +89,6 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     faults.fault_point(faults.FaultPoint.SEARCHED)
     retrieval = retrieval.model_copy(update={"unbuilt": context.unbuilt()})
     event = event_of(retrieval, state["round"])
-    span = action.span if mode is Mode.KEYFRAME else None
     return event.model_copy(update={"options": letters_of(state), "span": span})
 
 
@@ -127,25 +125,15 @@ def letters_of(state: State) -> tuple[str, ...]:
 
 def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
     """Convert a retrieval to its trajectory event."""
+    focus = retrieval.focus
     return EvidenceRetrieved(
         round=number,
-        mode=retrieval.mode,
-        query=retrieval.query,
-        evidence=retrieval.evidence,
-        focus=f"s{retrieval.focus.id}" if retrieval.focus else None,
-        focus_label=retrieval.focus.label if retrieval.focus else "",
-        focus_video=retrieval.focus.video if retrieval.focus else "",
+        focus=f"s{focus.id}" if focus else None,
+        focus_label=focus.label if focus else "",
+        focus_video=focus.video if focus else "",
         neighbours=tuple(neighbours(retrieval)),
         images=tuple(image.blob for image in retrieval.images),
-        nothing_close=retrieval.nothing_close,
-        searched=retrieval.searched,
-        weighed=retrieval.weighed,
-        temperature=retrieval.temperature,
-        quotes=retrieval.quotes,
-        by_video=retrieval.by_video,
-        unbuilt=retrieval.unbuilt,
-        writers=retrieval.writers,
-        selected=retrieval.selected,
+        **{name: getattr(retrieval, name) for name in Searched.model_fields},
     )
 
 

@@ -16,11 +16,11 @@ from domain.trajectory import (
     EvidenceRetrieved,
     Guarded,
     Planned,
-    Progressed,
     RoundClosed,
     RoundOpened,
     SkillsRouted,
 )
+from nodes.plan import finished, opened
 from nodes.retrieve import bind, event_of, recorded
 
 # Begin: the question is the only subtask, which holds everything that is found.
@@ -50,18 +50,10 @@ def open_round(state: State, context: RunContext) -> State:
         else context.budget.gone()
     )
     if why:
-        context.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
+        return finished(context, number - 1, why)
     task = ledger_of(state).subtasks[0]
     context.recorder.add(RoundOpened(round=number, subtask=task.id, text=task.text, attempt=number))
-    return {
-        "round": number,
-        "current": task.id,
-        "action": None,
-        "tries": 0,
-        "complaint": "",
-        "next": "act",
-    }
+    return opened(number, task.id)
 
 
 # Guard: an action is carried out only if its tool can take it; else another is requested.

@@ -21,6 +21,7 @@ from agent.harness.inform import CardLine
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.port import CompletedRound, DecisionContext
 from domain.asking import Action, Mode, Question, Subtask
+from domain.calls import CallRecord
 from domain.errors import ModelError, SetupError
 from domain.media import Clip, Keyframe, Percept
 from domain.memories import MemoryView, Scope
@@ -120,7 +121,7 @@ def probe_models(toolbox: Toolbox) -> Iterator[Check]:
         elif spec.model not in measured:
             measured.add(spec.model)
             writes = profile.writer == "llm" and profile.chat_for("writer").model == spec.model
-            yield _speed(role, toolbox.chat(role), profile.settings if writes else None)
+            yield _speed(role, toolbox, profile.settings if writes else None)
     if profile.writer == "llm" and profile.chat_for("writer") in reached:
         yield _tried("writer writes a clip", send_clip, toolbox.chat("writer"), profile.settings)
     if profile.answering == "llm" and profile.chat_for("reasoner") in reached:
@@ -173,7 +174,7 @@ class _Caller:
     ) -> Reply:
         """Ask for a reply in ``schema``; there are no images."""
         heat = more["temperature"]
-        return self._chat.ask(messages, schema, purpose=purpose, temperature=heat).value
+        return self._chat.ask(messages, schema, purpose=purpose, temperature=heat)
 
 
 def send_step(chat: StructuredChat, settings: Settings) -> None:
@@ -194,22 +195,25 @@ def send_step(chat: StructuredChat, settings: Settings) -> None:
     LlmReasoner(_Caller(chat), settings.ask).act(decision)
 
 
-def _speed(role: str, chat: StructuredChat, settings: Settings | None) -> Check:
+def _speed(role: str, toolbox: Toolbox, settings: Settings | None) -> Check:
     """Measure a model; ``settings``: of the clips that it writes, if it does.
 
     A clip takes its images, its page and half of the lines that it may have; all of it twice where
     it is looked at twice.
     """
+    calls = list[CallRecord]()
+    chat = toolbox.chat(role, calls.append)
     picture = [make_picture(2 * SIDE)] if chat.sees else []
     try:
         # The first call also reads the weights from the disk.
         chat.ask([user("Note it.")], Noted, purpose="probe")
-        wrote = chat.ask([user("Count.")], Counted, purpose="probe")
+        chat.ask([user("Count.")], Counted, purpose="probe")
         # llama.cpp reads no prompt twice that begins as an earlier one.
         page = f"{time.time_ns()}: {PAGE}"
-        read = chat.ask([user(page)], Noted, purpose="probe", images=picture)
+        chat.ask([user(page)], Noted, purpose="probe", images=picture)
     except ModelError as error:
         return Check(f"{role} answers", False, str(error), "choose another model in the profile")
+    _, wrote, read = calls
     writing = 1_000 * wrote.tokens_out / max(1, wrote.ms)
     reading = 1_000 * read.tokens_in / max(1.0, read.ms - 1_000 * read.tokens_out / writing)
     found = f"reads {reading:,.0f} and writes {writing:,.0f} tokens a second"

@@ -16,13 +16,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.base import Frozen, first_problem
 from domain.errors import InputError, NotFound
-from domain.skills import RoutedSkill, Skill
+from domain.skills import Advice, RoutedSkill, Skill
 from skills.writer import review, tokens_of
 from store.files import open_private
 from store.queries import skills as stored
 from store.queries.learning import source_questions, source_trajectories
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from models.ports import TextEmbedder
     from store.database import Store
 
@@ -55,27 +57,21 @@ class LibrarySkill(Frozen):
 
 def list_skills(store: Store) -> list[LibrarySkill]:
     """Return all skills by name, each in its latest version."""
-    with store.begin() as session:
-        uses = stored.count_uses_by_skill(session)
-        return [
-            LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
-            for row in stored.latest_versions(session)
-        ]
+    return list_skills_page(store, 0, None)[0]
 
 
 def list_skills_page(
-    store: Store, offset: int, limit: int, words: str = ""
+    store: Store, offset: int, limit: int | None, words: str = ""
 ) -> tuple[list[LibrarySkill], int]:
     """Return a page of the skills by name, and their total; ``words`` filters them."""
     with store.begin(snapshot=True) as session:
         rows = stored.latest_versions(session, offset, limit, words)
-        uses = stored.count_uses_by_skill(session, [row.skill.name for row in rows])
-        total = stored.count_skills(session, words)
-    page = [
-        LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
-        for row in rows
-    ]
-    return page, total
+        return _with_uses(session, rows), stored.count_skills(session, words)
+
+
+def _with_uses(session: Session, rows: Sequence[stored.LatestVersion]) -> list[LibrarySkill]:
+    uses = stored.count_uses_by_skill(session, [row.skill.name for row in rows])
+    return [LibrarySkill(**row._asdict(), uses=uses.get(row.skill.name, 0)) for row in rows]
 
 
 def find_skill(store: Store, name: str) -> LibrarySkill:
@@ -86,10 +82,9 @@ def find_skill(store: Store, name: str) -> LibrarySkill:
     """
     with store.begin(snapshot=True) as session:
         row = stored.find_skill(session, name)
-        uses = stored.count_uses_by_skill(session, [name]) if row else {}
-    if row is None:
-        raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
-    return LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(name, 0))
+        if row is None:
+            raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
+        return _with_uses(session, [row])[0]
 
 
 def versions_of(store: Store, name: str) -> list[Skill]:
@@ -201,19 +196,15 @@ class SkillLibrary:
             return ()
         with self._lock:
             asked = self._vector(question)
-            rows = np.stack(
-                [self._nearest(asked, skill, learned.get(skill.name, ())) for skill in skills]
-            )
-            return route(asked, skills, rows, above, tokens)
-
-    def _nearest(self, asked: Vectors, skill: Skill, learned: Sequence[str]) -> Vectors:
-        """Return what is nearer: the skill's description, or the questions it was learned from."""
-        about = self._vector(skill.about)
-        if not learned:
-            return about
-        mean = np.mean([self._vector(text) for text in learned], axis=0)
-        mean /= max(float(np.linalg.norm(mean)), EPSILON)
-        return max(about, mean, key=lambda vector: float(vector @ asked))
+            nearest = list[Vectors]()
+            for skill in skills:
+                # A skill's description, or the questions it was learned from, if they are nearer.
+                vectors = [self._vector(skill.about)]
+                if texts := learned.get(skill.name):
+                    mean = np.mean([self._vector(text) for text in texts], axis=0)
+                    vectors.append(mean / max(float(np.linalg.norm(mean)), EPSILON))
+                nearest.append(max(vectors, key=lambda vector: float(vector @ asked)))
+            return route(asked, skills, np.stack(nearest), above, tokens)
 
     def _vector(self, text: str) -> Vectors:
         if text not in self._vectors:
@@ -243,19 +234,9 @@ def route(
         cost = tokens_of(skill.instructions)
         if cost <= tokens:
             tokens -= cost
-            chosen.append(_routed(skill, min(1.0, score)))
+            advice = {name: getattr(skill, name) for name in Advice.model_fields}
+            chosen.append(RoutedSkill(score=min(1.0, score), **advice))
     return tuple(chosen)
-
-
-def _routed(skill: Skill, score: float) -> RoutedSkill:
-    return RoutedSkill(
-        name=skill.name,
-        version=skill.version,
-        tone=skill.tone,
-        score=score,
-        instructions=skill.instructions,
-        policy=skill.policy,
-    )
 
 
 # Skill files: TOML as people write it, JSON as exported.

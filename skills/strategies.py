@@ -102,7 +102,7 @@ def best_strategy(
     if not rounds:
         return None
     every = tuple(run for one in strategies for run in compared[one])
-    return BestStrategy(best, max(1, *rounds), every)
+    return BestStrategy(best, max([1, *rounds]), every)
 
 
 def _stored(store: Store, pattern: Pattern, best: BestStrategy, words: Words) -> list[Skill]:

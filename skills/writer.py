@@ -15,7 +15,6 @@ from domain.errors import ModelError
 from domain.skills import Pattern, Policy, Signal, Skill
 from domain.texts import strip_invisible
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
-from models.chat import ChatReply
 from models.messages import Message, prompts_beside, user
 from models.structured import CHARACTERS_A_TOKEN
 
@@ -297,7 +296,7 @@ class SkillWriterChat(Protocol):
 
     def ask(
         self, messages: Sequence[Message], schema: type[WrittenSkill], *, purpose: str
-    ) -> ChatReply[WrittenSkill]:
+    ) -> WrittenSkill:
         """Ask for a value of type ``schema``."""
 
 
@@ -331,7 +330,7 @@ class LlmSkillWriter:
             examples="\n".join(lines),
             known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
         )
-        written = self._chat().ask([user(request)], WrittenSkill, purpose="skill").value
+        written = self._chat().ask([user(request)], WrittenSkill, purpose="skill")
         try:
             return Skill.model_validate(base.model_dump() | written.model_dump())
         except ValidationError as error:

@@ -16,7 +16,7 @@ from evals.datasets import sources
 from evals.example import example_run
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
-from evals.records import find_run
+from evals.report import find_run
 from evals.run_job import RunJob, start_run
 from evals.sampling import Comparison, Flip
 from evals.tables import RunReport

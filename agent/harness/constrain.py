@@ -12,7 +12,7 @@ from domain.asking import Action, Mode
 from domain.base import Frozen
 from domain.people import TAG
 from domain.settings import AskSettings
-from domain.time import TimeSpan
+from domain.trajectory import EvidenceRetrieved, Guarded
 from retrieval.terms import STOP, pieces, plain_words
 
 EXAMPLE = 8
@@ -34,15 +34,6 @@ _ASKS = re.compile(
 )
 
 
-class EarlierSearch(Frozen):
-    """An earlier search, for the rule against near-duplicates."""
-
-    mode: Mode
-    query: str
-    options: tuple[str, ...] = ()
-    span: TimeSpan | None = None
-
-
 class ActionBounds(Frozen):
     """What the rules look at besides the action.
 
@@ -53,21 +44,12 @@ class ActionBounds(Frozen):
     options: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     subtask: str = ""
-    searched: tuple[EarlierSearch, ...] = ()
+    searched: tuple[EvidenceRetrieved, ...] = ()
     evidence: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     forced: Mode | None = None
     modes: tuple[Mode, ...] = tuple(Mode)
     focused: bool = False
-    final: bool = False
-
-
-class ActionVerdict(Frozen):
-    """Whether an action is accepted; else which rule it breaks, and the complaint."""
-
-    accepted: bool
-    rule: str | None = None
-    complaint: str = ""
 
 
 def words(text: str) -> list[str]:
@@ -121,8 +103,8 @@ def jaccard(first: str, second: str) -> float:
     )
 
 
-def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) -> ActionVerdict:
-    """Return the first rule that ``action`` breaks, or acceptance."""
+def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) -> Guarded:
+    """Return the first rule that ``action`` breaks, or acceptance; of no round yet."""
     rules = [("format", _format(action))]
     chosen = "A question with options needs one of its options, also when memory is thin."
     if action is not None and action.kind == "answer":
@@ -140,7 +122,7 @@ def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) ->
             ("duplicate", _duplicate(action, bounds, settings)),
         ]
     broken = next(((rule, complaint) for rule, complaint in rules if complaint), None)
-    return ActionVerdict(
+    return Guarded(
         accepted=not broken, rule=broken and broken[0], complaint=broken[1] if broken else ""
     )
 

@@ -8,28 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import BeforeValidator, Field, PositiveInt, TypeAdapter
 
 from domain.time import TimeSpan
-from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.files import (
-    Lettered,
-    Published,
-    Words,
-    all_checked,
-    dataset,
-    file_in,
-    inside,
-    instant,
-    ms,
-    question,
-    records,
-    reject_duplicate_ids,
-    root_of,
-    rows_of,
-)
+from evals.dataset import Counts, Dataset, DatasetSource
+from evals.datasets.files import LETTERED, file_in, first_in, instant, ms
+from evals.datasets.published import Form, Row
 from memory.captions import DAY_S
 
 CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
@@ -48,44 +34,37 @@ TYPES = {
 _STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I)
 
 
-class _EgoLifeTime(Published):
-    """A day, and a time as ``HHMMSS`` and two digits for the frame, which are ignored."""
-
-    date: str = Field(pattern=r"(?i)^DAY[1-9][0-9]{0,2}$")
-    time: str = Field(pattern=r"^([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{0,2}$")
-
-    @property
-    def video_ms(self) -> int:
-        """Return the milliseconds of video time since the start of day 1."""
-        return clock_ms(int(self.date[3:]), self.time)
+DAY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(pattern=r"(?i)^DAY[1-9][0-9]{0,2}$")])
+TIME: TypeAdapter[str] = TypeAdapter(
+    Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{0,2}$")]
+)
+"""``HHMMSS`` and two digits for the frame, which are ignored."""
 
 
-class _EgoLifeRow(Published):
-    id: Words = Field(alias="ID")
-    query_time: _EgoLifeTime
-    type: str
-    question: str
-    choice_a: Words
-    choice_b: Words
-    choice_c: Words
-    choice_d: Words
-    answer: str
-    spans: tuple[TimeSpan, ...] = Field(default=(), alias="target_time")
+def captions_of(root: Path, person: str) -> Path | None:
+    """Find the captions of a person's week: in a file of the person's name, or in ``CAPTIONS``.
 
-    @field_validator("spans", mode="before")
-    @classmethod
-    def _targets(cls, value: Any) -> Any:
-        return tuple(targets(value))
+    ``CAPTIONS`` holds those of the person that EgoLifeQA is about.
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Return all four options, in order."""
-        return self.choice_a, self.choice_b, self.choice_c, self.choice_d
+    Raises:
+        InputError: the name, or a link, leads out of the folder.
+    """
+    files = (f"{person}.jsonl.gz", *((CAPTIONS,) if person in (PERSON, TITLE) else ()))
+    return first_in(root, [name for file in files for name in (file, file.removesuffix(".gz"))])
 
-    @property
-    def as_of_ms(self) -> int:
-        """Return the milliseconds of video time at which it is asked."""
-        return self.query_time.video_ms
+
+def egolife_question(row: Row) -> dict[str, Any]:
+    """Read a question of the authors' file."""
+    asked = row.inner("query_time")
+    return {
+        "id": row.text("ID"),
+        "question": row.text("question"),
+        "options": tuple(row.text(f"choice_{letter}") for letter in "abcd"),
+        "answer": row.text("answer").strip(),
+        "types": (row.text("type"),),
+        "as_of_ms": clock_ms(int(asked.get(DAY, "date")[3:]), asked.get(TIME, "time")),
+        "spans": tuple(targets(row.fields.get("target_time"))),
+    }
 
 
 def targets(raw: Any) -> Iterator[TimeSpan]:
@@ -114,91 +93,61 @@ def clock_ms(day: int, time: str) -> int:
     return (day - 1) * DAY_S * 1000 + 1000 * (3600 * hours + 60 * minutes + seconds)
 
 
-def read(folder: Path) -> Dataset:
+NTH_DAY: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=366)])
+SECOND: TypeAdapter[float] = TypeAdapter(Annotated[float, Field(ge=0, le=DAY_S)])
+
+
+def _at(row: Row, day: str, second: str) -> int:
+    return ms((row.get(NTH_DAY, day) - 1) * DAY_S + row.get(SECOND, second))
+
+
+OPTIONS: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[tuple[str, ...], Field(min_length=2, max_length=26)]
+)
+LETTER: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(pattern=r"^[A-Z]$")])
+
+
+def our_question(row: Row) -> dict[str, Any]:
+    """Read a question in the form of ``homer eval egolife``."""
+    times = [
+        (_at(target, "day", "start"), _at(target, "end_day", "end"))
+        for target in row.rows("targets")
+    ]
+    return {
+        "id": row.text("id"),
+        "question": row.text("question"),
+        "options": row.get(OPTIONS, "options"),
+        "answer": row.get(LETTER, "answer"),
+        "types": (row.text("type"),),
+        "as_of_ms": _at(row.inner("as_of"), "day", "second"),
+        "spans": tuple(TimeSpan.of(a, b) if b > a else instant(a) for a, b in times),
+    }
+
+
+OUR_FORM = Form(
+    files={"": (QUESTIONS,)},
+    folders=(),
+    video=lambda _: TITLE,
+    captions=captions_of,
+    ask=our_question,
+)
+FORM = Form(
+    files={"": (f"EgoLifeQA/{FILE}", FILE)},
+    folders=(),
+    video=lambda _: PERSON,
+    captions=captions_of,
+    ask=egolife_question,
+)
+
+
+def read(name: str, folder: Path) -> Dataset:
     """Read the questions, in the authors' form or in that of ``homer eval egolife``.
 
     Raises:
         InputError: neither file is there, or it is malformed.
     """
-    path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
-    if path.name == QUESTIONS:
-        root = root_of(folder)
-        video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
-        questions = [_question(at, row, TITLE) for at, row in all_checked(_OurRow, rows_of(path))]
-        return dataset("egolifeqa", str(path), [video], questions)
-    rows = list(all_checked(_EgoLifeRow, records(path)))
-    video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
-    return dataset(
-        "egolifeqa", str(path), [video], [_question(at, row, PERSON) for at, row in rows]
-    )
-
-
-def _question(place: str, row: _EgoLifeRow | _OurRow | _ReasonRow, video: str) -> EvalQuestion:
-    return question(
-        place,
-        id=str(row.id),
-        video=video,
-        question=row.question,
-        options=row.options,
-        answer=row.answer.strip(),
-        types=(row.type,) if row.type else (),
-        as_of_ms=row.as_of_ms,
-        spans=row.spans,
-    )
-
-
-def captions_of(root: Path, person: str) -> Path | None:
-    """Find the captions of a person's week: in a file of the person's name, or in ``CAPTIONS``.
-
-    ``CAPTIONS`` holds those of the person that EgoLifeQA is about.
-
-    Raises:
-        InputError: the name, or a link, leads out of the folder.
-    """
-    files = (f"{person}.jsonl.gz", *((CAPTIONS,) if person == PERSON else ()))
-    names = (name for file in files for name in (file, file.removesuffix(".gz")))
-    paths = (inside(root, name, str(root)) for name in names)
-    return next((path for path in paths if path.is_file()), None)
-
-
-Day = Annotated[int, Field(ge=1, le=366)]
-Second = Annotated[float, Field(ge=0, le=DAY_S)]
-
-
-class _Moment(Published):
-    day: Day
-    second: Second
-
-
-class _Target(Published):
-    day: Day
-    start: Second
-    end_day: Day
-    end: Second
-
-
-class _OurRow(Published):
-    id: str
-    type: str
-    question: str
-    options: tuple[str, ...] = Field(min_length=2, max_length=26)
-    answer: str = Field(pattern=r"^[A-Z]$")
-    as_of: _Moment
-    targets: tuple[_Target, ...]
-
-    @property
-    def as_of_ms(self) -> int:
-        """Return the milliseconds of video time at which it is asked."""
-        return ms((self.as_of.day - 1) * DAY_S + self.as_of.second)
-
-    @property
-    def spans(self) -> tuple[TimeSpan, ...]:
-        """Return the spans in which the answer can be seen or heard."""
-        times = (
-            (ms((one.day - 1) * DAY_S + one.start), ms((one.end_day - 1) * DAY_S + one.end))
-            for one in self.targets
-        )
-        return tuple(TimeSpan.of(a, b) if b > a else instant(a) for a, b in times)
+    path = file_in(folder, (f"EgoLifeQA/{FILE}", FILE, QUESTIONS))
+    return (OUR_FORM if path.name == QUESTIONS else FORM).read(name, folder)
 
 
 # EgoMemReason: questions with up to ten options about a person's week, without their answers; and
@@ -219,43 +168,33 @@ _DAY_AND_TIME = re.compile(
 )
 
 
-class _ReasonRow(Published):
-    """A published question; ``query_time`` is in milliseconds of video time."""
-
-    id: PositiveInt = Field(alias="example_id")
-    question: str
-    options: Lettered
-    identity: str = Field(default=PERSON, min_length=1, max_length=100)
-    as_of_ms: int | None = Field(default=None, alias="query_time")
-    type: str = Field(default="", alias="query_type")
-    answer: ClassVar[str] = ""
-    spans: ClassVar[tuple[TimeSpan, ...]] = ()
-
-    @field_validator("as_of_ms", mode="before")
-    @classmethod
-    def _video_time(cls, value: Any) -> Any:
-        if value is None:
-            return None
-        found = _DAY_AND_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
-        if found is None:
-            raise ValueError(f"{value!r} is no day and time such as 'DAY7, 19:00:00'")
-        return clock_ms(int(found[1]), found[2].zfill(2) + found[3] + found[4])
+NUMBER: TypeAdapter[int] = TypeAdapter(PositiveInt)
 
 
-def read_reason(folder: Path) -> Dataset:
-    """Read the questions; each person's week is a video.
+def _video_time(value: Any) -> Any:
+    if value is None:
+        return None
+    found = _DAY_AND_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{value!r} is no day and time such as 'DAY7, 19:00:00'")
+    return clock_ms(int(found[1]), found[2].zfill(2) + found[3] + found[4])
 
-    Raises:
-        InputError: the file is not there, or it is malformed.
-    """
-    path = file_in(folder, REASON_FILE)
-    rows = list(all_checked(_ReasonRow, records(path)))
-    questions = [_question(place, row, row.identity) for place, row in rows]
-    reject_duplicate_ids(str(path), questions)
-    people = dict.fromkeys(row.identity for _, row in rows)
-    root = root_of(folder)
-    videos = [EvalVideo(name=person, captions=captions_of(root, person)) for person in people]
-    return dataset(NAME, str(path), videos, questions)
+
+ASKED: TypeAdapter[int | None] = TypeAdapter(Annotated[int | None, BeforeValidator(_video_time)])
+REASON_FORM = Form(
+    files={"": (REASON_FILE,)},
+    folders=(),
+    video=lambda row: row.text("identity", default=PERSON),
+    captions=captions_of,
+    ask=lambda row: {
+        "id": str(row.get(NUMBER, "example_id")),
+        "question": row.text("question"),
+        "options": row.get(LETTERED, "options"),
+        "types": (row.text("query_type", default=""),),
+        "as_of_ms": row.get(ASKED, "query_time", default=None),
+    },
+    own_ids=True,
+)
 
 
 def submission(chosen: Mapping[str, str]) -> list[dict[str, object]]:
@@ -286,7 +225,7 @@ SOURCES = (
             "earlier copies have other letters. A week is known by captions, as of EgoLifeQA: "
             "those of a person in a file of that name, such as A4_LUCIA.jsonl.gz."
         ),
-        read=read_reason,
+        read=REASON_FORM.read,
         published=Counts(questions=500, types=REASON_TYPES),
         submission=submission,
     ),

@@ -11,13 +11,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from string import ascii_uppercase
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from domain.errors import InputError
 from domain.marked import marked
@@ -31,16 +31,9 @@ VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
 CAPTION_ENDINGS = (".srt", ".vtt", ".jsonl", ".jsonl.gz")
 """Endings of captions, which may replace a video."""
 
-Record = tuple[str, Any]
-"""A place (the file, and the line or number in it) and its record."""
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class Published(BaseModel):
-    """A published record; unknown fields are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+Record = tuple[str, str, Any]
+"""A record after its name, "" where it has none, and its place: the file, and the line or number
+in it."""
 
 
 def _worded(value: Any) -> Any:
@@ -52,14 +45,18 @@ def _worded(value: Any) -> Any:
 
 Words = Annotated[str, BeforeValidator(_worded)]
 """Text that some publish as a number."""
+WORDS: TypeAdapter[str] = TypeAdapter(Words)
 
 Seconds = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 """A time in seconds; more than three years is taken as an error."""
+SECONDS: TypeAdapter[float] = TypeAdapter(Seconds)
 
-Several = Annotated[
-    tuple[str, ...],
-    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value or ()),
-]
+SEVERAL: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value or ()),
+    ]
+)
 """Words, or a list of them."""
 
 
@@ -72,7 +69,9 @@ def _in_order(options: Any) -> Any:
     return tuple(options[name] for name in sorted(options))
 
 
-Lettered = Annotated[tuple[str, ...], BeforeValidator(_in_order), Field(min_length=2)]
+LETTERED: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[tuple[str, ...], BeforeValidator(_in_order), Field(min_length=2)]
+)
 """Options by their letters."""
 
 
@@ -81,19 +80,26 @@ def root_of(folder: Path) -> Path:
     return folder.parent if folder.is_file() else folder
 
 
-def file_in(folder: Path, *names: str) -> Path:
+def file_in(folder: Path, names: Sequence[str]) -> Path:
     """Return the first of these files that exists; ``folder`` may itself be the file.
 
     Raises:
         InputError: none exists, or it leads out of the folder.
     """
-    if folder.is_file():
-        return folder
-    for name in names:
-        path = inside(folder, name, str(folder))
-        if path.is_file():
-            return path
-    raise InputError(f"{folder} holds no {' or '.join(names)}")
+    path = folder if folder.is_file() else first_in(folder, names)
+    if path is None:
+        raise InputError(f"{folder} holds no {' or '.join(names)}")
+    return path
+
+
+def first_in(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the first of these files of a folder that exists; None: there is none.
+
+    Raises:
+        InputError: a name, or a link, leads out of the folder.
+    """
+    paths = (inside(folder, name, str(folder)) for name in names)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
@@ -126,7 +132,7 @@ def _leads_out(folder: Path, name: str, place: str) -> str:
     )
 
 
-def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
+def video_in(folder: Path, name: str, place: str, places: Sequence[str]) -> Path | None:
     """Find the video ``name`` (with or without ending) in one of ``places``; None if missing.
 
     Raises:
@@ -136,18 +142,11 @@ def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
     # Check whether a name has the ending of a video or caption file.
     has_ending = name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
     endings = ("",) if has_ending else VIDEO_ENDINGS
-    names = (f"{under}/{name}{ending}" for under in places for ending in endings)
-    first = next(
-        (candidate for candidate in names if _is_file(_under(folder, candidate, place))), None
-    )
-    return inside(folder, first, place) if first else None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long for the file system
-        return False
+    for candidate in (f"{under}/{name}{ending}" for under in places for ending in endings):
+        with suppress(OSError):  # The name may be too long for the file system.
+            if _under(folder, candidate, place).is_file():
+                return inside(folder, candidate, place)
+    return None
 
 
 def records(path: Path) -> Iterator[Record]:
@@ -198,10 +197,10 @@ def listed(members: Any, place: str) -> Iterator[Record]:
     """
     if not isinstance(members, list):
         raise InputError(f"{place} is no list of records")
-    return ((f"{place}, record {n}", member) for n, member in enumerate(members, 1))
+    return (("", f"{place}, record {n}", member) for n, member in enumerate(members, 1))
 
 
-def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
+def named(members: Any, place: str) -> Iterator[Record]:
     """Return the members of a JSON object by name.
 
     Raises:
@@ -209,14 +208,14 @@ def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
     """
     if not isinstance(members, dict):
         raise InputError(f"{place} is no object of records by name")
-    return ((name, (f"{place}, {name}", member)) for name, member in members.items())
+    return ((name, f"{place}, {name}", member) for name, member in members.items())
 
 
 def _jsonl(path: Path) -> Iterator[Record]:
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
             place = f"{path}, line {number}"
-            yield place, _loaded(line, place)
+            yield "", place, _loaded(line, place)
 
 
 def _csv(path: Path) -> Iterator[Record]:
@@ -224,7 +223,7 @@ def _csv(path: Path) -> Iterator[Record]:
     rows = csv.DictReader(io.StringIO(text_of(path), newline=""), delimiter=delimiter, strict=True)
     try:
         for row in rows:
-            yield f"{path}, line {rows.line_num}", {k: v for k, v in row.items() if v != ""}
+            yield "", f"{path}, line {rows.line_num}", {k: v for k, v in row.items() if v != ""}
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: {error}") from error
 
@@ -258,31 +257,6 @@ def rows_of(path: Path) -> Iterator[Record]:
     return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
 
 
-def checked(model: type[Model], record: Record) -> Model:
-    """Validate the record as ``model``.
-
-    Raises:
-        InputError: it is invalid; names the place and the field.
-    """
-    place, value = record
-    try:
-        return model.model_validate(value)
-    except RecursionError as error:
-        raise InputError(f"{place}: {error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        problem = first["msg"].removeprefix("Value error, ")
-        whole = "" if first["type"] == "value_error" else "the record"
-        field = ".".join(map(str, first["loc"])) or whole
-        line = " ".join(f"{field}: {problem}".removeprefix(": ").split())
-        raise InputError(f"{place}: {line}") from error
-
-
-def all_checked(model: type[Model], found_records: Iterable[Record]) -> Iterator[tuple[str, Model]]:
-    """Validate each record as ``model``, and yield it with its place."""
-    return ((record[0], checked(model, record)) for record in found_records)
-
-
 # Builds the questions and videos of a data set from records, for every reader.
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -290,16 +264,16 @@ _LABEL = re.compile(r"\s*\(?([A-Z])(?:[.):]|\s*$)\s*", re.ASCII)
 
 
 def question(place: str, **fields: Any) -> EvalQuestion:
-    """Build one question from the record at ``place``; repeated types count once.
+    """Build one question from the record at ``place``; of its types each that is not empty, once.
 
     Raises:
         InputError: a field is invalid.
     """
     with _named_errors(place, "the question"):
-        types = tuple(dict.fromkeys(fields.pop("types", ())))
+        types = tuple(filter(None, dict.fromkeys(fields.pop("types", ()))))
         built = EvalQuestion(types=types, **fields)
-        words = (built.id, built.video, built.question, built.answer, *built.options, *built.types)
-        _check_storable(*words)
+        words = (built.id, built.video, built.question, built.answer)
+        _check_storable([*words, *built.options, *built.types])
         return built
 
 
@@ -311,7 +285,7 @@ def video(place: str, **fields: Any) -> EvalVideo:
     """
     with _named_errors(place, "the video"):
         built = EvalVideo(**fields)
-        _check_storable(built.name, built.url)
+        _check_storable([built.name, built.url])
         return built
 
 
@@ -328,7 +302,7 @@ def _named_errors(place: str, what: str) -> Iterator[None]:
         raise InputError(f"{place}: {what}: {error}") from error
 
 
-def _check_storable(*words: str) -> None:
+def _check_storable(words: Iterable[str]) -> None:
     """Refuse text that UTF-8 or the database cannot hold: JSON may escape half a character."""
     if any("\0" in text or _HALF.search(text) for text in words):
         raise ValueError("a NUL or half a character is in its words")
@@ -365,12 +339,12 @@ def reject_duplicate_ids(place: str, questions: Iterable[EvalQuestion]) -> None:
         raise InputError(f"{place}: the question id {repeated[0]!r} comes twice")
 
 
-def without_labels(options: Sequence[str]) -> tuple[str, ...]:
+def without_labels(options: tuple[str, ...]) -> tuple[str, ...]:
     """Return options without their letters (``A. Red``, ``(B) Blue``), if all have their own."""
     marks = [_LABEL.match(option) for option in options]
     letters = [mark[1] if mark else "" for mark in marks]
     if letters != list(ascii_uppercase[: len(options)]):
-        return tuple(options)
+        return options
     return tuple(option[mark.end() :] for option, mark in zip(options, marks, strict=True) if mark)
 
 

@@ -6,34 +6,14 @@ import json
 import re
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter
 
-from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
-from evals.dataset import (
-    Conditions,
-    Dataset,
-    DatasetSource,
-    EvalVideo,
-    QuestionSet,
-)
-from evals.datasets.files import (
-    CAPTION_ENDINGS,
-    Published,
-    Words,
-    all_checked,
-    dataset,
-    file_in,
-    ms,
-    question,
-    reject_duplicate_ids,
-    root_of,
-    rows_of,
-    video,
-    video_in,
-)
+from evals.dataset import Conditions, Dataset, DatasetSource, QuestionSet
+from evals.datasets.files import Words, ms
+from evals.datasets.published import Form, Row
 
 FILES = tuple(f"questions.{ending}" for ending in ("csv", "tsv", "jsonl", "json", "parquet"))
 YEAR_S = 366 * 86_400
@@ -46,71 +26,12 @@ _COLUMNS = {
 }
 
 
-class _OwnRow(Published):
-    video: str = Field(min_length=1)
-    question: str = Field(min_length=1)
-    id: Words = ""
-    options: tuple[Words, ...] = Field(default=(), max_length=26)
-    answer: Words = ""
-    answer_option: Words = ""
-    types: tuple[str, ...] = Field(
-        default=(), validation_alias=AliasChoices("types", "type", "kind")
-    )
-    as_of_ms: int | None = Field(default=None, validation_alias=AliasChoices("as_of", "as_of_s"))
-    spans: tuple[TimeSpan, ...] = Field(
-        default=(), validation_alias=AliasChoices("spans", "spans_s")
-    )
-    right: Conditions | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _columns_are_options(cls, row: Any) -> Any:
-        """Collect columns ``A``, ``option_a`` or ``choice_a`` and on as the options.
-
-        Raises:
-            ValueError: a letter is missing or repeated, or the line has more cells than there are
-                columns.
-        """
-        if not isinstance(row, dict):
-            return row
-        if any(row.get(None) or ()):
-            raise ValueError("more cells than columns: put words with a comma in quotes")
-        cells = [(_COLUMNS[key], row[key]) for key in row if key in _COLUMNS]
-        lettered = sorted(
-            ((at, cell) for at, cell in cells if cell is not None), key=lambda cell: cell[0]
-        )
-        if row.get("options") is not None or not lettered:
-            return row
-        if [at for at, _ in lettered] != list(range(len(lettered))):
-            raise ValueError("options: give one for each letter, from A on without a gap")
-        return {**row, "options": [cell for _, cell in lettered]}
-
-    @field_validator("options", "types", mode="before")
-    @classmethod
-    def _several(cls, value: Any) -> Any:
-        """Split a cell with several values: JSON, or separated by bars."""
-        if not isinstance(value, str):
-            return value or ()
-        values = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
-        return tuple(str(part).strip() for part in values)
-
-    @field_validator("as_of_ms", mode="before")
-    @classmethod
-    def _moment(cls, value: Any) -> Any:
-        return None if value is None else moment(value)
-
-    @field_validator("spans", mode="before")
-    @classmethod
-    def _stretches(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = [span.rsplit("-", 1) for span in re.split("[;|]", value) if span.strip()]
-        return tuple(map(_span, value)) if isinstance(value, list | tuple) else value or ()
-
-    def letter(self) -> str:
-        """Return the right option's letter; without options, the answer's own text."""
-        if not self.answer_option and self.answer in self.options:
-            return ascii_uppercase[self.options.index(self.answer)]
-        return self.answer_option or self.answer
+def _several(value: Any) -> Any:
+    """Split a cell with several values: JSON, or separated by bars."""
+    if not isinstance(value, str):
+        return value or ()
+    values = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
+    return tuple(str(part).strip() for part in values)
 
 
 def moment(value: Any) -> int:
@@ -136,48 +57,72 @@ def _span(ends: Any) -> TimeSpan:
     return TimeSpan.of(moment(ends[0]), moment(ends[1]))
 
 
-def read(folder: Path) -> Dataset:
-    """Read the questions of ``folder``, which may be the file itself.
-
-    Raises:
-        InputError: there is no file of questions, or a record is invalid.
-    """
-    return read_questions("own", file_in(folder, *FILES), root_of(folder))
-
-
-def read_questions(name: str, path: Path, folder: Path) -> Dataset:
-    """Read a file of questions about the videos in ``folder`` as the data set ``name``.
-
-    Raises:
-        InputError: there is no such file, or a record is invalid.
-    """
-    rows = list(all_checked(_OwnRow, rows_of(path)))
-    videos = list[EvalVideo]()
-    for place, row in rows:
-        if "://" in row.video:
-            raise InputError(
-                f"{place}: video: name a file of the folder, not an address: {row.video!r}"
+SOME: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[tuple[Words, ...], BeforeValidator(_several), Field(max_length=26)]
+)
+ASKED: TypeAdapter[int | None] = TypeAdapter(
+    Annotated[int | None, BeforeValidator(lambda value: None if value is None else moment(value))]
+)
+SPANS: TypeAdapter[tuple[TimeSpan, ...]] = TypeAdapter(
+    Annotated[
+        tuple[Annotated[TimeSpan, BeforeValidator(_span)], ...],
+        BeforeValidator(
+            lambda value: (
+                [span.rsplit("-", 1) for span in re.split("[;|]", value) if span.strip()]
+                if isinstance(value, str)
+                else value or ()
             )
-        kind = "captions" if row.video.endswith(CAPTION_ENDINGS) else "file"
-        source = {kind: video_in(folder, row.video, place, ".", "videos")}
-        videos.append(video(place, name=row.video, **source))
-    questions = [
-        question(
-            place,
-            id=row.id or str(number),
-            video=row.video,
-            question=row.question,
-            options=row.options,
-            answer=row.letter(),
-            types=row.types,
-            as_of_ms=row.as_of_ms,
-            spans=row.spans,
-            right=row.right,
-        )
-        for number, (place, row) in enumerate(rows, 1)
+        ),
     ]
-    reject_duplicate_ids(str(path), questions)
-    return dataset(name, str(path), videos, questions)
+)
+RIGHT: TypeAdapter[Conditions | None] = TypeAdapter(Conditions | None)
+
+
+def _options(row: Row) -> tuple[str, ...]:
+    """Return the options: a cell, or the columns ``A``, ``option_a`` or ``choice_a`` and on.
+
+    Raises:
+        ValueError: a letter is missing or repeated.
+    """
+    cells = [(_COLUMNS[name], cell) for name, cell in row.fields.items() if name in _COLUMNS]
+    lettered = sorted((at, str(cell)) for at, cell in cells if cell is not None)
+    if row.fields.get("options") is not None or not lettered:
+        return row.get(SOME, "options", default=())
+    if [at for at, _ in lettered] != list(range(len(lettered))):
+        raise ValueError("options: give one for each letter, from A on without a gap")
+    return tuple(cell for _, cell in lettered)
+
+
+def _video(row: Row) -> str:
+    if any(row.fields.get(None) or ()):  # type: ignore[call-overload] # what a table has no column for
+        raise ValueError("more cells than columns: put words with a comma in quotes")
+    name = row.text("video")
+    if not name or "://" in name:
+        raise ValueError(f"video: name a file of the folder, not an address: {name!r}")
+    return name
+
+
+def own_question(row: Row) -> dict[str, Any]:
+    """Read a question."""
+    options, answer = _options(row), row.text("answer", default="")
+    chosen = row.text("answer_option", default="")
+    if not chosen and answer in options:
+        chosen = ascii_uppercase[options.index(answer)]
+    return {
+        "id": row.text("id", default="") or str(row.number),
+        "question": row.text("question"),
+        "options": options,
+        "answer": chosen or answer,
+        "types": row.get(SOME, "types", "type", "kind", default=()),
+        "as_of_ms": row.get(ASKED, "as_of", "as_of_s", default=None),
+        "spans": row.get(SPANS, "spans", "spans_s", default=()),
+        "right": row.get(RIGHT, "right", default=None),
+    }
+
+
+FORM = Form(
+    files={"": FILES}, folders=(".", "videos"), video=_video, ask=own_question, own_ids=True
+)
 
 
 SETS = Path(__file__).parents[1] / "sets"
@@ -185,7 +130,7 @@ SETS = Path(__file__).parents[1] / "sets"
 
 def read_set(of: QuestionSet, folder: Path) -> Dataset:
     """Return one of Homer's sets, about the clips in ``folder``."""
-    return read_questions(str(of), SETS / f"{of}_questions.json", folder)
+    return FORM.read(str(of), SETS / f"{of}_questions.json", folder)
 
 
 SOURCES = (
@@ -199,6 +144,6 @@ SOURCES = (
             "columns option_a, option_b ...), answer (a letter, or words), type, as_of (seconds or "
             "MM:SS), spans (0:10-0:25; 1:00-1:05)."
         ),
-        read=read,
+        read=FORM.read,
     ),
 )

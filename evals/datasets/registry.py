@@ -49,7 +49,7 @@ def read(name: str, folder: Path) -> Dataset:
         raise InputError(
             f"there is no folder {folder}. {dataset_source.title}: {dataset_source.where}"
         )
-    return dataset_source.read(folder)
+    return dataset_source.read(name, folder)
 
 
 # Counts of a data set that was read, compared with the published ones.

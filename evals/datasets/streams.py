@@ -14,74 +14,56 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any, Self
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from domain.time import TimeSpan, parse_clock
-from evals.dataset import Counts
-from evals.datasets.files import Published, Seconds, Several, Words, letter, ms
-from evals.datasets.published import Fields, PublishedRow, Specification
+from evals.dataset import Counts, DatasetSource
+from evals.datasets.files import SECONDS, SEVERAL, Words, letter, ms
+from evals.datasets.published import Form, Row
 
 CLIP_MS = 30_000
 """Length of M3-Bench's clips; ``before_clip`` counts them from 0."""
+BEFORE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=-1, le=1_000_000)] | None)
 
 
-class _M3BenchQuestion(Published):
-    question_id: str
-    question: str
-    answer: Words
-    type: Several = ()
-    timestamp: Words = ""
-    before_clip: int | None = Field(default=None, ge=-1, le=1_000_000)
-
-    @model_validator(mode="after")
-    def _asked_at_a_time(self) -> Self:
-        if self.before_clip is None and self.timestamp:
-            parse_clock(self.timestamp)
-        return self
+def m3_time(row: Row) -> int | None:
+    """Return the end of the last clip known when it is asked; None: the whole video."""
+    before = row.get(BEFORE, "before_clip", default=None)
+    if before is not None:
+        return (before + 1) * CLIP_MS
+    time = row.text("timestamp", default="")
+    return parse_clock(time) if time else None
 
 
-class _M3BenchVideo(PublishedRow):
-    qa_list: tuple[_M3BenchQuestion, ...]
-    video_path: str = ""
-    video_url: str = ""
-
-    def about(self) -> tuple[str, str, str]:
-        file = PurePosixPath(self.video_path).name or f"{self._key}.mp4"
-        return self._key, file, self.video_url
-
-    def asked(self) -> Iterator[Fields]:
-        for qa in self.qa_list:
-            # The end of the last clip known when it is asked; None: the whole video.
-            as_of_ms = None
-            if qa.before_clip is not None:
-                as_of_ms = (qa.before_clip + 1) * CLIP_MS
-            elif qa.timestamp:
-                as_of_ms = parse_clock(qa.timestamp)
-            yield {
-                "at": qa.question_id,
-                "id": qa.question_id,
-                "question": qa.question,
-                "answer": qa.answer,
-                "types": qa.type,
-                "as_of_ms": as_of_ms,
-            }
-
-
-def _m3_bench(part: str, licence: str, where: str, counts: Counts) -> Specification:
+def _m3_bench(part: str, licence: str, where: str, counts: Counts) -> DatasetSource:
     name = f"{part}.json"
-    return Specification(
+    return DatasetSource(
         name=f"m3-{part}",
         title=f"M3-Bench, {part}",
         licence=licence,
         where=f"data/annotations/{name} of github.com/ByteDance-Seed/m3-agent; {where}",
-        row=_M3BenchVideo,
-        by_name=True,
-        files={"": (f"data/annotations/{name}", f"annotations/{name}", name)},
-        folders=(f"data/videos/{part}", f"videos/{part}", "videos", "."),
+        read=Form(
+            files={"": (f"data/annotations/{name}", f"annotations/{name}", name)},
+            by_name=True,
+            folders=(f"data/videos/{part}", f"videos/{part}", "videos", "."),
+            video=lambda row: row.key,
+            file=lambda row: (
+                PurePosixPath(row.text("video_path", default="")).name or f"{row.key}.mp4"
+            ),
+            url=lambda row: row.text("video_url", default=""),
+            each=lambda row: row.rows("qa_list"),
+            ask=lambda row: {
+                "id": row.text("question_id"),
+                "question": row.text("question"),
+                "answer": row.text("answer"),
+                "types": row.get(SEVERAL, "type", default=()),
+                "as_of_ms": m3_time(row),
+            },
+        ).read,
         published=counts,
     )
 
@@ -103,71 +85,43 @@ FORWARD_WORDING = {
 """The field with the subject of a forward task, which is all that the set gives, and its words."""
 
 
-class _OvoBenchTime(Published):
-    realtime: Seconds
-    count: int | None = None
-    type: int | None = Field(default=None, ge=0, le=1)
-    step: str = ""
+GT: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=25)])
+DONE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1)])
+COUNT: TypeAdapter[int] = TypeAdapter(int)
+SUBJECT: TypeAdapter[str] = TypeAdapter(
+    Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+)
+OPTIONS: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[tuple[Words, ...], Field(min_length=1)]
+)
 
 
-class _OvoBenchRow(PublishedRow):
-    id: Words
-    task: str
-    video: str
-    question: str | None = None
-    options: tuple[Words, ...] | None = None
-    gt: int | None = Field(default=None, ge=0, le=25)
-    realtime: Seconds | None = None
-    activity: str = ""
-    test_info: tuple[_OvoBenchTime, ...] = ()
+def _mode(row: Row) -> str:
+    task = row.text("task")
+    if task not in MODES:
+        raise ValueError(f"task: {task!r} is none of {', '.join(MODES)}")
+    return MODES[task]
 
-    @model_validator(mode="after")
-    def _has_what_its_task_needs(self) -> Self:
-        mode = MODES.get(self.task)
-        if mode is None:
-            raise ValueError(f"task: {self.task!r} is none of {', '.join(MODES)}")
-        if mode != "forward" and (self.gt is None or self.realtime is None or not self.options):
-            raise ValueError(f"a question of {self.task} needs options, gt and realtime")
-        for number, moment in enumerate(self.test_info if mode == "forward" else ()):
-            answer = "count" if self.task == "REC" else "type"
-            for name, there in ((answer, self._answer(moment) is not None), self._subject(moment)):
-                if not there:
-                    raise ValueError(f"test_info {number}: {name}: it is not there")
-        return self
 
-    def _answer(self, moment: _OvoBenchTime) -> int | None:
-        return moment.count if self.task == "REC" else moment.type
-
-    def _subject(self, moment: _OvoBenchTime) -> tuple[str, str]:
-        name = FORWARD_WORDING[self.task][0]
-        return name, str(getattr(moment if self.task == "SSR" else self, name) or "").strip()
-
-    def about(self) -> tuple[str, str, str]:
-        return self.video, self.video, ""
-
-    def asked(self) -> Iterator[Fields]:
-        mode = MODES[self.task]
-        if mode != "forward":
-            yield {
-                "id": self.id,
-                "question": self.question or "",
-                "options": self.options or (),
-                "answer": letter(self.gt or 0),
-                "types": (mode, self.task),
-                "as_of_ms": ms(self.realtime or 0),
-            }
-            return
-        for place, moment in enumerate(self.test_info):
-            answer = self._answer(moment) or 0
-            yield {
-                "at": f"test_info {place}",
-                "id": f"{self.id}_{place}",
-                "question": FORWARD_WORDING[self.task][1].format(self._subject(moment)[1]),
-                "options": () if self.task == "REC" else ("Yes", "No"),
-                "answer": str(answer) if self.task == "REC" else "BA"[answer],
-                "types": (mode, self.task),
-                "as_of_ms": ms(moment.realtime),
-            }
+def ovo_question(row: Row) -> dict[str, Any]:
+    """Read a question of OVO-Bench, or one of the times at which it is asked."""
+    mode, task, name = _mode(row), row.text("task"), row.text("id")
+    known = {"types": (mode, task), "as_of_ms": ms(row.get(SECONDS, "realtime"))}
+    if mode != "forward":
+        return known | {
+            "id": name,
+            "question": row.text("question"),
+            "options": row.get(OPTIONS, "options"),
+            "answer": letter(row.get(GT, "gt")),
+        }
+    subject, wording = FORWARD_WORDING[task]
+    counts = task == "REC"
+    return known | {
+        "id": f"{name}_{row.number}",
+        "question": wording.format(row.get(SUBJECT, subject)),
+        "options": () if counts else ("Yes", "No"),
+        "answer": str(row.get(COUNT, "count")) if counts else "BA"[row.get(DONE, "type")],
+    }
 
 
 TABLES = {
@@ -181,65 +135,55 @@ TABLES = {
 
 _ID = re.compile(r"(?P<kind>.+)_sample_(?P<sample>\d+)_\d+", re.ASCII)
 _LABEL = re.compile(r"(?<!\s)\s*+([A-H])[.):]\s*")
-_CLOCK = r"^\s*[0-9]{1,3}(:[0-9]{1,2}){1,2}(\.[0-9]{1,9})?\s*$"
+CLOCK: TypeAdapter[str] = TypeAdapter(
+    Annotated[str, Field(pattern=r"^\s*[0-9]{1,3}(:[0-9]{1,2}){1,2}(\.[0-9]{1,9})?\s*$")]
+)
 
 
-class _StreamingBenchRow(PublishedRow):
-    """A question. Its id names the folder and the number of its video."""
+def _parsed(value: Any) -> Any:
+    """Parse a cell with the options as a list in Python's notation."""
+    if not isinstance(value, str):
+        return value
+    try:
+        parsed = ast.literal_eval(value)
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(f"no list of options: {value[:80]!r}") from error
+    return joined_options([str(one) for one in parsed]) if isinstance(parsed, list) else value
 
-    id: str = Field(alias="question_id")
-    task_type: str
-    question: str
-    time_stamp: str = Field(pattern=_CLOCK)
-    options: tuple[str, ...] = Field(default=(), max_length=26)
-    answer: str = ""
-    due: str = Field(default="", alias="ground_truth_time_stamp", pattern=rf"^$|{_CLOCK}")
-    output: str = Field(default="", alias="ground_truth_output")
 
-    @field_validator("id")
-    @classmethod
-    def _names_a_video(cls, value: str) -> str:
-        if not _ID.fullmatch(value.strip()):
-            raise ValueError(f"{value!r} is not KIND_sample_VIDEO_QUESTION")
-        return value.strip()
+CELL: TypeAdapter[tuple[str, ...]] = TypeAdapter(
+    Annotated[tuple[str, ...], BeforeValidator(_parsed)]
+)
 
-    @field_validator("options", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        """Parse a cell with the options as a list in Python's notation."""
-        if not isinstance(value, str):
-            return value
-        try:
-            parsed = ast.literal_eval(value)
-        except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
-            raise ValueError(f"no list of options: {value[:80]!r}") from error
-        return (
-            joined_options([str(option) for option in parsed])
-            if isinstance(parsed, list)
-            else value
-        )
 
-    def folders(self) -> Sequence[str]:
-        kind, under = self.id.rpartition("_sample_")[0], f"data/{TABLES[self._part][0]}"
-        return kind, f"{under}/{kind}", f"videos/{kind}", under
+def _sample(row: Row) -> tuple[str, str]:
+    """Return the kind and the video's folder that a question's id names."""
+    named = row.text("question_id").strip()
+    if (found := _ID.fullmatch(named)) is None:
+        raise ValueError(f"question_id: {named!r} is not KIND_sample_VIDEO_QUESTION")
+    return found["kind"], f"sample_{found['sample']}"
 
-    def about(self) -> tuple[str, str, str]:
-        kind, _, rest = self.id.rpartition("_sample_")
-        sample = f"sample_{rest.partition('_')[0]}"
-        return f"{kind}/{sample}", f"{sample}/video.mp4", ""
 
-    def asked(self) -> Iterator[Fields]:
-        start, end = parse_clock(self.time_stamp), parse_clock(self.due or "0")
-        yield {
-            "id": self.id,
-            "question": self.question,
-            "options": self.options,
-            "answer": self.answer.strip() or self.output,
-            "types": (self._part.replace("_", " "), self.task_type.strip()),
-            "as_of_ms": parse_clock(self.due or self.time_stamp),
-            # The wait for what is to be seen, if there is one.
-            "spans": (TimeSpan.of(start, end),) if end >= start and self.due else (),
-        }
+def _folders(row: Row) -> Sequence[str]:
+    kind, under = _sample(row)[0], f"data/{TABLES[row.part][0]}"
+    return kind, f"{under}/{kind}", f"videos/{kind}", under
+
+
+def streaming_question(row: Row) -> dict[str, Any]:
+    """Read a question of StreamingBench."""
+    asked, name = parse_clock(row.get(CLOCK, "time_stamp")), "ground_truth_time_stamp"
+    # When what is to be seen is there, if the answer is to wait for it.
+    due = parse_clock(row.get(CLOCK, name)) if row.fields.get(name) else None
+    output = row.text("ground_truth_output", default="")
+    return {
+        "id": row.text("question_id"),
+        "question": row.text("question"),
+        "options": row.get(CELL, "options", default=()),
+        "answer": row.text("answer", default="").strip() or output,
+        "types": (row.part.replace("_", " "), row.text("task_type").strip()),
+        "as_of_ms": asked if due is None else due,
+        "spans": (TimeSpan.of(asked, due),) if due is not None and due >= asked else (),
+    }
 
 
 def joined_options(options: list[str]) -> tuple[str, ...]:
@@ -263,53 +207,58 @@ def joined_options(options: list[str]) -> tuple[str, ...]:
     return tuple(" ".join(joined[letter]) for letter in sorted(joined))
 
 
-SOURCES = tuple(
-    specification.source
-    for specification in (
-        _m3_bench(
-            "robot",
-            "Apache-2.0 (annotations); see the data set's page for the videos",
-            "the videos are in videos/robot/ of huggingface.co/datasets/ByteDance-Seed/M3-Bench. "
-            "Put both into one folder: robot.json, videos/robot/living_room_06.mp4.",
-            Counts(100, 1276),
+SOURCES = (
+    _m3_bench(
+        "robot",
+        "Apache-2.0 (annotations); see the data set's page for the videos",
+        "the videos are in videos/robot/ of huggingface.co/datasets/ByteDance-Seed/M3-Bench. "
+        "Put both into one folder: robot.json, videos/robot/living_room_06.mp4.",
+        Counts(100, 1276),
+    ),
+    _m3_bench(
+        "web",
+        "Apache-2.0 (annotations); the videos are their makers'",
+        "each video is at its video_url. Put both into one folder: web.json, "
+        "videos/web/Efk3K4epEzg.mp4.",
+        Counts(920, 3214),
+    ),
+    DatasetSource(
+        name="ovo-bench",
+        title="OVO-Bench",
+        licence="CC BY-NC-SA 4.0",
+        where=(
+            "data/ovo_bench_new.json of github.com/JoeLeelyf/OVO-Bench, and the src_videos "
+            "archives of huggingface.co/datasets/JoeLeelyf/OVO-Bench unpacked into "
+            "src_videos/. The chunked videos are not needed: questions are asked as of their "
+            "times."
         ),
-        _m3_bench(
-            "web",
-            "Apache-2.0 (annotations); the videos are their makers'",
-            "each video is at its video_url. Put both into one folder: web.json, "
-            "videos/web/Efk3K4epEzg.mp4.",
-            Counts(920, 3214),
-        ),
-        Specification(
-            name="ovo-bench",
-            title="OVO-Bench",
-            licence="CC BY-NC-SA 4.0",
-            where=(
-                "data/ovo_bench_new.json of github.com/JoeLeelyf/OVO-Bench, and the src_videos "
-                "archives of huggingface.co/datasets/JoeLeelyf/OVO-Bench unpacked into "
-                "src_videos/. The chunked videos are not needed: questions are asked as of their "
-                "times."
-            ),
-            row=_OvoBenchRow,
+        read=Form(
             files={"": ("ovo_bench_new.json", "data/ovo_bench_new.json")},
             folders=("src_videos", "data/src_videos", "videos", "."),
-            published=Counts(644, 3035, {**BACKWARD, **REALTIME, **FORWARD}),
+            video="video",
+            each=lambda row: row.rows("test_info") if _mode(row) == "forward" else [row],
+            ask=ovo_question,
+        ).read,
+        published=Counts(644, 3035, {**BACKWARD, **REALTIME, **FORWARD}),
+    ),
+    DatasetSource(
+        name="streamingbench",
+        title="StreamingBench",
+        licence="research only; see the data set's page",
+        where=(
+            "huggingface.co/datasets/mjuicem/StreamingBench: the tables of "
+            "StreamingBench/*.csv, and the zips unpacked as its README tells, into data/real, "
+            "data/omni, data/sqa and data/proactive."
         ),
-        Specification(
-            name="streamingbench",
-            title="StreamingBench",
-            licence="research only; see the data set's page",
-            where=(
-                "huggingface.co/datasets/mjuicem/StreamingBench: the tables of "
-                "StreamingBench/*.csv, and the zips unpacked as its README tells, into data/real, "
-                "data/omni, data/sqa and data/proactive."
-            ),
-            row=_StreamingBenchRow,
+        read=Form(
             files={table: (f"{table}.csv", f"StreamingBench/{table}.csv") for table in TABLES},
-            folders=(),
-            published=Counts(
-                900, 4500, {table.replace("_", " "): size for table, (_, size) in TABLES.items()}
-            ),
+            folders=_folders,
+            video=lambda row: "/".join(_sample(row)),
+            file=lambda row: f"{_sample(row)[1]}/video.mp4",
+            ask=streaming_question,
+        ).read,
+        published=Counts(
+            900, 4500, {table.replace("_", " "): size for table, (_, size) in TABLES.items()}
         ),
-    )
+    ),
 )

@@ -56,23 +56,23 @@ class FetchArchive:
         self._store = store
 
     def __contains__(self, name: object) -> bool:
-        key = _key(str(name))
+        key = _key("fetched", name)
         with self._store.begin() as session:
             return key in processed_items(session, [key])
 
     def add(self, name: str) -> None:
         """Note that it was fetched now."""
         with self._store.begin() as session:
-            record_processed(session, _key(name))
+            record_processed(session, _key("fetched", name))
 
     def got(self, path: Path) -> None:
         """Note that a file is complete, before its video is noted, so that a kill loses neither."""
         with self._store.begin() as session:
-            record_processed(session, _file_key(path))
+            record_processed(session, _key("brought", path.absolute()))
 
     def already_fetched(self, paths: Iterable[Path]) -> set[Path]:
         """Return the files that were fetched, by this run or an earlier one."""
-        keys = {_file_key(path): path for path in paths}
+        keys = {_key("brought", path.absolute()): path for path in paths}
         with self._store.begin() as session:
             return {keys[key] for key in processed_items(session, keys)}
 
@@ -301,12 +301,8 @@ def _options(
     }
 
 
-def _key(name: str) -> str:
-    return hashlib.sha256(f"fetched\0{name}".encode()).hexdigest()
-
-
-def _file_key(path: Path) -> str:
-    name = f"brought\0{path.absolute()}"
+def _key(*parts: object) -> str:
+    name = "\0".join(map(str, parts))
     return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()
 
 
@@ -328,8 +324,7 @@ class FileStamp:
     @property
     def key(self) -> str:
         """Return the digest under which the file is recorded, which does not reveal its path."""
-        text = f"{self.path}\0{self.size}\0{self.changed}"
-        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+        return _key(self.path, self.size, self.changed)
 
 
 def file_stamp(path: Path) -> FileStamp | None:

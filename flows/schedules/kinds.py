@@ -163,14 +163,19 @@ KINDS = (
 )
 
 
-class ScheduleDraft(Frozen):
-    """A requested schedule; ``options`` are those of its kind, as JSON."""
+class Schedule(Frozen):
+    """A schedule; ``options`` are those of its kind, as JSON."""
 
     name: str
     kind: str
-    when: When
     on: bool = True
     options: dict[str, Any] = Field(default={})
+
+
+class ScheduleDraft(Schedule):
+    """A requested schedule."""
+
+    when: When
 
 
 class ScheduleRun(Frozen):
@@ -182,14 +187,10 @@ class ScheduleRun(Frozen):
     at: datetime | None
 
 
-class ScheduleEntry(Frozen):
+class ScheduleEntry(Schedule):
     """A schedule and its current state. ``declared``: it comes from ``homer.toml``."""
 
-    name: str
-    kind: str
     when: str
-    on: bool
-    options: dict[str, Any]
     declared: bool
     next: datetime | None
     last: ScheduleRun | None

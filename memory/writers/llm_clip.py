@@ -30,7 +30,7 @@ from memory.writers.keyframe_descriptions import checked_descriptions, fill_desc
 from memory.writers.labels import content_words
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
-from models.chat import Recorded, Replay, Sink, StructuredChat
+from models.chat import Replay, Sink, StructuredChat
 from models.messages import (
     Message,
     assistant,
@@ -349,7 +349,7 @@ class ClipBudget:
                 f"a clip may take {self._budget} tokens, and {self._spent} are spent: the next run "
                 "tries again; settings.memory.clip_tokens in the profile allows more"
             )
-        reply = self._chat.ask(
+        return self._chat.ask(
             messages,
             schema,
             purpose="clip" if schema is WrittenClip else "clip-again",
@@ -357,9 +357,8 @@ class ClipBudget:
             labels=_labels(images),
             max_tokens=self._reply_tokens,
         )
-        return reply.value
 
-    def _replay_call(self, request: str) -> Recorded | None:
+    def _replay_call(self, request: str) -> CallRecord | None:
         """Count the recorded calls against the budget, as if they were made now."""
         recorded = self._replay(request) if self._replay else None
         self._spent += recorded.tokens_in + recorded.tokens_out if recorded else 0

@@ -83,7 +83,7 @@ class LlmEventWriter:
         chat = self._chat(window.sink, window.replay)
         for tries_left in reversed(range(MAX_TRIES)):
             try:
-                return clean_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
+                return clean_patch(chat.ask(messages, WrittenPatch, purpose=purpose))
             except (ReplayMiss, NoReply):
                 raise
             except ModelError as error:

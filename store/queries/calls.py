@@ -6,8 +6,9 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
@@ -62,32 +63,38 @@ def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]
     return [pool[key] for key in hashes]
 
 
-def calls_of(session: Session, trajectory: str) -> list[ModelCallRow]:
+def _record(row: ModelCallRow, messages: Sequence[Mapping[str, Any]] = ()) -> CallRecord:
+    known = {one.name: getattr(row, one.name) for one in fields(CallRecord)}
+    return CallRecord(**{**known, "messages": messages})
+
+
+def calls_of(session: Session, trajectory: str) -> list[CallRecord]:
     """Return the calls to language models that a trajectory made, in order."""
     row = ModelCallRow
     query = select(row).where(row.trajectory_id == trajectory, row.purpose != EMBED)
-    return list(session.scalars(query.order_by(ModelCallRow.id)))
+    return [_record(one) for one in session.scalars(query.order_by(row.id))]
 
 
-def embeddings_of(session: Session, trajectory: str) -> list[ModelCallRow]:
+def embeddings_of(session: Session, trajectory: str) -> list[CallRecord]:
     """Return a trajectory's requests to an embeddings endpoint, in order."""
     row = ModelCallRow
     query = select(row).where(row.trajectory_id == trajectory, row.purpose == EMBED)
-    return list(session.scalars(query.order_by(row.id)))
+    return [_record(one) for one in session.scalars(query.order_by(row.id))]
 
 
 def find_call(
     session: Session, request_hash: str, trajectory: str, skip: int = 0
-) -> ModelCallRow | None:
-    """Return the ``skip``-th recorded call of that request of a trajectory, oldest first."""
+) -> CallRecord | None:
+    """Return the ``skip``-th recorded call of that request of a trajectory, with its messages."""
     row = ModelCallRow
     query = select(row).where(row.request_hash == request_hash, row.trajectory_id == trajectory)
-    return session.scalar(query.order_by(row.id).offset(skip).limit(1))
+    found = session.scalar(query.order_by(row.id).offset(skip).limit(1))
+    return None if found is None else _record(found, messages_of(session, found.messages))
 
 
 def call_of_video(
     session: Session, video: str, request: str, skip: int, since: datetime | None, *, sound: bool
-) -> ModelCallRow | None:
+) -> CallRecord | None:
     """Return the ``skip``-th answered call of that request by a video's writers, oldest first.
 
     Not of calls that came with an import: they were not made here. ``since``: only calls after that
@@ -107,7 +114,16 @@ def call_of_video(
         query = query.where(row.called_at > since)
     if sound:
         query = query.where(row.error.is_(None))
-    return session.scalar(query.order_by(row.id).offset(skip).limit(1))
+    found = session.scalar(query.order_by(row.id).offset(skip).limit(1))
+    return None if found is None else _record(found)
+
+
+def _totals() -> list[ColumnElement[Any]]:
+    """Return the columns of a ``CallTotals``."""
+    row = ModelCallRow
+    counts = (func.count().label("calls"), func.count(row.error).label("failed"))
+    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+    return [*counts, *(func.sum(amount).label(amount.key) for amount in amounts)]
 
 
 def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotals]:
@@ -117,10 +133,8 @@ def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotal
     are those for no single clip: vectors of captions, and new vectors.
     """
     row = ModelCallRow
-    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    counts = (func.count().label("calls"), func.count(row.error).label("failed"))
     query = (
-        select(row.clip, *counts, *(func.sum(amount).label(amount.key) for amount in amounts))
+        select(row.clip, *_totals())
         .where(row.video_id == video_id, row.trajectory_id.is_(None))
         .group_by(row.clip)
         .order_by(row.clip)
@@ -156,27 +170,18 @@ def usage_of_searches(session: Session) -> SearchCost:
     return SearchCost(requests=requests, tokens=int(tokens_in), cost_usd=float(cost_usd))
 
 
-class StepsUsage(NamedTuple):
-    """What the calls of a builder took, over so many steps of builds."""
+def mean_step_of_builder(session: Session, model: str, builder: str) -> CallTotals | None:
+    """Return what a step of builds of a strategy took in the mean, of a model's calls on record.
 
-    steps: int
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
-
-
-def usage_of_builder(session: Session, model: str, builder: str) -> StepsUsage:
-    """Return what the calls of a model on record took that were made for builds of a strategy."""
+    None if there are none.
+    """
     row = ModelCallRow
-    steps = func.count(func.distinct(tuple_(row.video_id, row.clip)))
-    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    sums: list[ColumnElement[Any]] = [func.coalesce(func.sum(one), 0) for one in amounts]
-    columns: list[ColumnElement[Any]] = [steps, func.count(), *sums]
+    steps = func.count(func.distinct(tuple_(row.video_id, row.clip))).label("steps")
     of_builder = row.purpose.startswith(f"{builder} ", autoescape=True)
-    found = session.execute(select(*columns).where(row.model == model, of_builder)).one()
-    return StepsUsage._make(found)
+    query = select(steps, *_totals()).where(row.model == model, of_builder)
+    taken = dict(session.execute(query).mappings().one())
+    count = taken.pop("steps")
+    return CallTotals.model_validate(taken) * (1 / count) if count else None
 
 
 def images_sent(session: Session, video_id: str) -> int:

@@ -10,7 +10,7 @@ from sqlalchemy import Select, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.evaluation import EvaluationRun, QuestionPart, RunSettings, Verdict
+from domain.evaluation import AnswerUsage, EvaluationRun, QuestionPart, RunSettings, Verdict
 from store.tables.schema import (
     EvalBatchRow,
     EvalResultRow,
@@ -41,24 +41,14 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a slot. ``rounds`` to ``cost_usd`` are its trajectory's, 0 without one.
-
-    ``skills`` are the names of the skills given to the question, ``strategy`` is what was asked,
-    and ``chosen_by`` the skill that it was chosen by, if any.
-    """
+    """The result of a slot; ``took`` is its trajectory's."""
 
     slot: Slot
     trajectory: str | None
     state: str | None
     verdict: Verdict | None
     answer: Mapping[str, Any] | None
-    rounds: int
-    tokens: int
-    seconds: float
-    cost_usd: float
-    skills: tuple[str, ...]
-    strategy: str = ""
-    chosen_by: str = ""
+    took: AnswerUsage
 
 
 def begin_run(session: Session, name: str, settings: RunSettings) -> RunSettings:
@@ -171,26 +161,26 @@ def run_results(session: Session, run: str) -> list[Result]:
         .where(call.trajectory_id.in_(trajectories))
         .group_by(call.trajectory_id)
     )
-    usage: dict[str, _RunUsage] = {
-        str(name): _RunUsage(cost_usd=float(cost)) for name, cost in session.execute(costs)
+    known: dict[str, dict[str, Any]] = {
+        str(name): {"cost_usd": cost} for name, cost in session.execute(costs)
     }
     for name, kind, payload in session.execute(events):
-        current = usage.get(name, _RunUsage())
+        took = known.setdefault(name, {})
         if kind == "end":
-            usage[name] = current._replace(rounds=int(payload["rounds"]))
+            took["rounds"] = payload["rounds"]
         else:
-            skills = tuple(str(skill["name"]) for skill in payload["skills"])
+            took["skills"] = [skill["name"] for skill in payload["skills"]]
             choosing = (s["name"] for s in payload["skills"] if s["policy"]["strategy"])
-            usage[name] = current._replace(skills=skills, chosen_by=str(next(choosing, "")))
+            took["chosen_by"] = next(choosing, "")
     return [
-        _result(row, trajectory, usage.get(row.trajectory_id or "")) for row, trajectory in rows
+        _result(row, trajectory, known.get(row.trajectory_id or "", {})) for row, trajectory in rows
     ]
 
 
 def slot_result(session: Session, run: str, slot: Slot) -> Result:
     """Return the result of one question, without its usage."""
     row, trajectory = session.execute(_with_trajectory().where(*_is_slot(run, slot))).one()
-    return _result(row, trajectory, None)
+    return _result(row, trajectory, {})
 
 
 def _with_trajectory() -> Select[EvalResultRow, TrajectoryRow | None]:
@@ -198,31 +188,20 @@ def _with_trajectory() -> Select[EvalResultRow, TrajectoryRow | None]:
     return select(row, trajectory).outerjoin(trajectory, trajectory.id == row.trajectory_id)
 
 
-class _RunUsage(NamedTuple):
-    rounds: int = 0
-    cost_usd: float = 0.0
-    skills: tuple[str, ...] = ()
-    chosen_by: str = ""
-
-
 def _result(
-    row: EvalResultRow, trajectory: TrajectoryRow | None, usage: _RunUsage | None
+    row: EvalResultRow, trajectory: TrajectoryRow | None, known: Mapping[str, Any]
 ) -> Result:
-    usage = usage or _RunUsage()
-    part = QuestionPart(row.part)
+    part, took = QuestionPart(row.part), dict(known)
+    if trajectory is not None:
+        took |= {"tokens": trajectory.tokens, "seconds": trajectory.seconds}
+        took["strategy"] = trajectory.machine
     return Result(
         slot=Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item),
         trajectory=row.trajectory_id,
         state=trajectory.state if trajectory else None,
         verdict=Verdict.model_validate(row.verdict) if row.verdict else None,
         answer=trajectory.answer if trajectory else None,
-        rounds=usage.rounds,
-        tokens=trajectory.tokens if trajectory else 0,
-        seconds=trajectory.seconds if trajectory else 0.0,
-        cost_usd=usage.cost_usd,
-        skills=usage.skills,
-        strategy=trajectory.machine if trajectory else "",
-        chosen_by=usage.chosen_by,
+        took=AnswerUsage.model_validate(took),
     )
 
 

@@ -241,27 +241,16 @@ class SkillTally(NamedTuple):
     right: int
 
 
-def uses_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
-    """Return the questions that were given a skill, newest first."""
+def uses_page(session: Session, name: str, offset: int, limit: int) -> tuple[list[Use], int]:
+    """Return a page of the questions that were given a skill, newest first, and their number."""
     return _page(session, _trajectories_with_skill(name), offset, limit)
 
 
-def count_uses(session: Session, name: str) -> int:
-    """Return the number of questions that were given a skill."""
-    return (
-        session.scalar(select(func.count()).select_from(_trajectories_with_skill(name).subquery()))
-        or 0
-    )
-
-
-def sources_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
-    """Return the questions that a skill was learned from, in all its versions, newest first."""
-    return _page(session, _sources(name), offset, limit)
-
-
-def count_sources(session: Session, name: str) -> int:
-    """Return the number of questions that a skill was learned from."""
-    return session.scalar(select(func.count()).select_from(_sources(name).subquery())) or 0
+def sources_page(session: Session, name: str, offset: int, limit: int) -> tuple[list[Use], int]:
+    """Return the same of those that a skill was learned from, in all its versions."""
+    row = ObservationRow
+    learned_from = select(row.trajectory_id).where(row.skill == name).distinct()
+    return _page(session, learned_from, offset, limit)
 
 
 def used_between(session: Session, name: str) -> tuple[datetime, datetime] | None:
@@ -310,12 +299,9 @@ def _trajectories_with_skill(name: str) -> Select[str]:
     return select(row.trajectory_id).where(row.kind == "skills", has).distinct()
 
 
-def _sources(name: str) -> Select[str]:
-    row = ObservationRow
-    return select(row.trajectory_id).where(row.skill == name).distinct()
-
-
-def _page(session: Session, trajectories: Select[Any], offset: int, limit: int) -> list[Use]:
+def _page(
+    session: Session, trajectories: Select[str], offset: int, limit: int
+) -> tuple[list[Use], int]:
     row = TrajectoryRow
     query = (
         select(row.id, QuestionRow.text, row.started_at, JudgementRow.right)
@@ -324,7 +310,8 @@ def _page(session: Session, trajectories: Select[Any], offset: int, limit: int) 
         .where(row.id.in_(trajectories))
         .order_by(row.started_at.desc(), row.id)
     )
-    return [Use._make(fields) for fields in session.execute(query.offset(offset).limit(limit))]
+    page = [Use._make(fields) for fields in session.execute(query.offset(offset).limit(limit))]
+    return page, session.scalar(select(func.count()).select_from(trajectories.subquery())) or 0
 
 
 # Judged answers by the question asked and the strategy that answered it.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from evals.records import run_report
+from evals.report import run_report
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import list_trajectories

@@ -19,7 +19,7 @@ from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
 from evals.layout import tables
-from evals.records import exclusive_run, run_report
+from evals.report import exclusive_run, run_report
 from skills.library import find_skill
 from store.database import Store
 from store.queries.evaluations import learned_videos, list_runs
@@ -66,7 +66,7 @@ def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Pa
     assert [one.right for one in verdicts] == [True] * 4
     assert all(one.judge == "options" and one.top and one.ref300 for one in verdicts)
     assert all(one.cited and one.iou for one in verdicts)
-    assert all(row.rounds > 0 and row.seconds > 0 and row.trajectory for row in rows)
+    assert all(row.took.rounds > 0 and row.took.seconds > 0 and row.trajectory for row in rows)
     assert (heard.begun, len(heard.asked)) == ([(6, 0)], 6)
     with store.begin() as session:
         (run,) = list_runs(session)
@@ -178,10 +178,10 @@ def test_auto_learns_on_one_half_and_is_asked_on_the_other(store: Store, tmp_pat
     with store.begin() as session:
         assert set(learned_videos(session, [skill.name])[skill.name]) <= learned_from
     chosen = [row for row in rows if row.slot.arm == AUTO]
-    by_skill = [row for row in chosen if row.chosen_by]
-    assert {row.chosen_by for row in by_skill} == {skill.name}
-    assert {row.strategy for row in by_skill} == {skill.policy.strategy}
-    assert {row.strategy for row in chosen if row not in by_skill} <= {AskSettings().strategy}
+    by_skill = [row for row in chosen if row.took.chosen_by]
+    assert {row.took.chosen_by for row in by_skill} == {skill.name}
+    assert {row.took.strategy for row in by_skill} == {skill.policy.strategy}
+    assert {row.took.strategy for row in chosen if row not in by_skill} <= {AskSettings().strategy}
     auto = run_report(store, "run").auto
     assert auto is not None
     # The open questions have no judge.
@@ -277,7 +277,7 @@ def test_model_judges_open_answers_on_record_with_trajectory(store: Store, tmp_p
     assert {row.verdict and row.verdict.judge for row in opened} == {"openai:test"}
     assert len(rulings) == 2
     assert heats == {0.0}
-    assert all(row.cost_usd > 0 for row in found(store))
+    assert all(row.took.cost_usd > 0 for row in found(store))
 
 
 def test_open_answers_to_m3_bench_are_judged_by_its_rule_too(store: Store, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from domain.evaluation import Verdict
 from domain.evaluation_options import Protocol
 from evals.baseline import Baseline, Plain
 from evals.clips import silent_clips
-from evals.records import run_report
+from evals.report import run_report
 from evals.running import BEFORE
 from memory.captions import CaptionTrack
 from models.toolbox import Toolbox

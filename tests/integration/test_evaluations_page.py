@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
-from evals.records import exclusive_run, find_run
+from evals.report import exclusive_run, find_run
 from evals.run_job import start_run
 from library.evaluations import evaluation_runs
 from store.database import Store

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import update
@@ -17,9 +18,9 @@ from domain.errors import ModelError, SetupError
 from domain.evaluation import QuestionPart
 from domain.ingesting import Watched
 from domain.settings import Pool
+from evals.running import run_evaluation
 from flows import executors, ingest_video
 from flows.build import build
-from flows.evaluation_steps import run_evaluation
 from flows.executors import ClipFailed, report_to_prefect
 from flows.live_stream import open_stream, watch_stream
 from flows.perception_workers import WorkerPool
@@ -375,12 +376,10 @@ class Counted:
     """An evaluation of a video and two questions, which notes what is done to it."""
 
     name = "counted"
+    plan = SimpleNamespace(videos=[SimpleNamespace(name="v")])
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace, self.done = workspace, list[str]()
-
-    def videos(self) -> list[str]:
-        return ["v"]
 
     def ingest(self, video: str) -> None:
         self.done.append(f"ingest {video}")
@@ -409,7 +408,7 @@ def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, workspace: W
     from prefect.client.orchestration import get_client
 
     with report_to_prefect(workspace.home, prefect), reached(prefect):
-        run_evaluation(evaluation := Counted(workspace), 1, prefect)
+        run_evaluation(cast(Any, evaluation := Counted(workspace)), 1, prefect)
         with get_client(sync_client=True) as client:
             states = {run.name: run.state_name for run in client.read_flow_runs()}
             learned = {run.name: run.state_name for run in client.read_task_runs()}

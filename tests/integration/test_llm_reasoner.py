@@ -25,7 +25,7 @@ from domain.trajectory import (
 from graphs.ask_result import AskResult
 from library.rounds import load_history
 from store.database import Store
-from store.queries.calls import calls_of, messages_of
+from store.queries.calls import calls_of, find_call
 from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.listeners import collect_events
@@ -75,9 +75,10 @@ def test_every_call_is_counted_streamed_and_stored_with_its_messages(party: Stor
     assert asked.tokens == 120 * len(called)
     with party.begin() as session:
         stored = calls_of(session, asked.trajectory_id)
-        first = messages_of(session, stored[0].messages)
+        first = find_call(session, stored[0].request_hash, asked.trajectory_id)
     assert [c.request_hash for c in stored] == [c.request for c in called]
-    assert [m["role"] for m in first] == ["system", "user", "user"]
+    assert first is not None
+    assert [m["role"] for m in first.messages] == ["system", "user", "user"]
     assert sum(call.tokens_in + call.tokens_out for call in stored) == asked.tokens
     assert [call.purpose for call in stored] == [call.purpose for call in called]
     assert load_history(party, asked.trajectory_id).calls == tuple(called)

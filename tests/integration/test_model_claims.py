@@ -16,7 +16,6 @@ from memory.write_clip import remember
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
 from memory.writers.llm_clip import WrittenLine as Line
 from memory.writers.port import Writers
-from models.chat import ChatReply
 from people.corrections import keep_apart
 from store.database import Store
 from tests.support.memory import (
@@ -44,8 +43,8 @@ class Chat:
     says: list[WrittenClip]
     sees: bool = False
 
-    def ask(self, *_: object, **__: object) -> ChatReply[WrittenClip]:
-        return ChatReply(self.says.pop(0), 1, 1, 0.0, 1, "m")
+    def ask(self, *_: object, **__: object) -> WrittenClip:
+        return self.says.pop(0)
 
 
 def reported(same: Sequence[WrittenSame] = (), names: Sequence[WrittenName] = ()) -> WrittenClip:

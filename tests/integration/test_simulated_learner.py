@@ -11,7 +11,7 @@ import pytest
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.evaluation_options import Protocol
 from domain.skills import Signal
-from evals.records import run_report
+from evals.report import run_report
 from evals.tables import AnsweredQuestion, RunReport
 from skills.learn import PROMOTED_AT
 from skills.library import list_skills

@@ -323,7 +323,6 @@ class Fixed:
     def ask(self, messages: Any, schema: Any, *, purpose: str) -> Any:
         del messages, purpose
         more = {"name": "other", "policy": {"modes": ["keyframe"]}, "version": 9}
-        value = schema.model_validate(
+        return schema.model_validate(
             {"description": "Questions", "instructions": [self._instruction]} | more
         )
-        return type("Reply", (), {"value": value})()

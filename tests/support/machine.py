@@ -262,7 +262,7 @@ class ScriptedContexts:
     settings: AskSettings = field(default_factory=AskSettings)
     meters: list[RunBudget] = field(default_factory=list)
 
-    def make_context(
+    def __call__(
         self, view: MemoryView, recorder: Recorder, budget: RunBudget, settings: AskSettings
     ) -> RunContext:
         self.meters.append(budget)

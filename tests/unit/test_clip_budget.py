@@ -141,7 +141,7 @@ class Model:
         self.spent += took
         assert self.sink is not None
         self.sink(CallRecord("r", purpose, "p", "m", (), {"text": ""}, None, took, 0, 0.0, 1))
-        return type("Reply", (), {"value": read_value(text, schema)})
+        return read_value(text, schema)
 
 
 def seen(words: int) -> Percept:
@@ -247,7 +247,7 @@ class ModelOfWritten:
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         if isinstance(reply, Exception):
             raise reply
-        return type("Reply", (), {"value": read_value(reply, schema)})
+        return read_value(reply, schema)
 
 
 def reply(*lines: dict[str, Any], **more: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.harness.constrain import ActionBounds, EarlierSearch, check, chosen_letter, letter
+from agent.harness.constrain import ActionBounds, check, chosen_letter, letter
 from agent.harness.correct import (
     RoundGain,
     after_round,
@@ -27,7 +27,7 @@ from tests.support.machine import answer, evidence
 
 ASK = AskSettings()
 FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")
-SEARCHED = (EarlierSearch(mode=Mode.EVENT, query="car at the gate"),)
+SEARCHED = (EvidenceRetrieved(mode=Mode.EVENT, query="car at the gate"),)
 FOCUS = Focus(id=1, video="0123456789abcdef", label="breakfast")
 GOOD = RoundGain(empty=False, new_evidence=True, low=False, same_focus=False)
 STUCK = RoundGain(empty=False, new_evidence=False, low=False, same_focus=True)
@@ -118,7 +118,7 @@ def test_the_first_broken_rule_is_named_and_explained(action: Action | None, rul
 )
 def test_a_query_without_spaces_has_words_too(query: str, accepted: bool) -> None:
     assert check(search(query), ActionBounds(), ASK).accepted is accepted
-    again = (EarlierSearch(mode=Mode.EVENT, query=query),) * 2
+    again = (EvidenceRetrieved(mode=Mode.EVENT, query=query),) * 2
     assert not check(search(query), ActionBounds(searched=again), ASK).accepted
 
 
@@ -150,7 +150,7 @@ def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
     refused = check(search("a car moves"), bounds, ASK)
     assert refused.rule == "mode"
     assert refused.complaint == "There is no mode event here: search in mode video."
-    twice = (EarlierSearch(mode=Mode.VIDEO, query="a car moves"),) * 2
+    twice = (EvidenceRetrieved(mode=Mode.VIDEO, query="a car moves"),) * 2
     again = bounds.model_copy(update={"searched": twice})
     output = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
     assert output.endswith("in mode video: search for something else.")
@@ -158,8 +158,8 @@ def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
 
 def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another() -> None:
     twice = (
-        EarlierSearch(mode=Mode.EVENT, query="the red car at the gate"),
-        EarlierSearch(mode=Mode.EVENT, query="a red car at the gate"),
+        EvidenceRetrieved(mode=Mode.EVENT, query="the red car at the gate"),
+        EvidenceRetrieved(mode=Mode.EVENT, query="a red car at the gate"),
     )
     again = "red car at the gate"
     for past, mode, accepted in (
@@ -172,7 +172,7 @@ def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another()
 
 
 def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
-    moves = tuple(EarlierSearch(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
+    moves = tuple(EvidenceRetrieved(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
     bounds = ActionBounds(searched=moves, focused=True)
     assert check(search("lunch", Mode.NEIGHBOR), bounds, ASK).accepted
     assert check(search(" ", Mode.NEIGHBOR), bounds, ASK).rule == "query"

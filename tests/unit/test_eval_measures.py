@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agent.harness.correct import harness_search
 from domain.asking import Action, Answer, Citation, Question, Subtask
-from domain.evaluation import Verdict
+from domain.evaluation import AnswerUsage, Verdict
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from domain.trajectory import Acted, Ended, Event, Guarded, ModelCalled, QuestionAsked, RoundOpened
@@ -50,7 +50,9 @@ def answered(
 ) -> Answered:
     given = {"id": "1", "video": "clip", "question": "Who?"} | more
     verdict = Verdict(right=right, judge="options", top=top)
-    result = Result(slot("1", VIDEO), "t", "done", verdict, None, 2, 0, 0.5, 0.0, ())
+    result = Result(
+        slot("1", VIDEO), "t", "done", verdict, None, AnswerUsage(rounds=2, seconds=0.5)
+    )
     return Answered(EvalQuestion.model_validate(given), result, answer)
 
 

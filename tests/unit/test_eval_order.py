@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from domain.errors import DatabaseError
 from domain.evaluation import QuestionPart
-from flows.evaluation_steps import run_evaluation
+from evals.running import run_evaluation
 from store.queries.evaluations import Slot
 from tests.support.evaluation_rows import slot
 
@@ -23,6 +23,7 @@ class Work:
 
     name = "run"
     workspace: Any = SimpleNamespace(store=None)
+    plan = SimpleNamespace(videos=[SimpleNamespace(name="v"), SimpleNamespace(name="w")])
 
     def __init__(self, learning: Sequence[int] = (0,), money: int = 99) -> None:
         self.done: list[str] = []
@@ -32,9 +33,6 @@ class Work:
         self.learning, self.money = set(learning), money
         self.lock = threading.Lock()
         self.before: Callable[[Slot], None] = lambda _: None
-
-    def videos(self) -> Sequence[str]:
-        return ("v", "w")
 
     def ingest(self, video: str) -> None:
         self.done.append(f"ingest {video}")
@@ -67,11 +65,11 @@ class Work:
 
 @pytest.fixture(autouse=True)
 def nothing_to_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.evaluation_steps.learn_in_batches", lambda _: iter(()))
+    monkeypatch.setattr("evals.running.learn_in_batches", lambda _: iter(()))
 
 
 def ran(work: Work, workers: int = 1) -> list[str]:
-    run_evaluation(work, workers)
+    run_evaluation(cast(Any, work), workers)
     return work.done
 
 

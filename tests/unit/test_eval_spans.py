@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,7 +32,6 @@ from evals.attribution import (
 )
 from evals.dataset import EvalQuestion
 from evals.judging import M3_BENCH, Ruling, judge_options, judge_words
-from models.chat import ChatReply
 from models.messages import Message
 
 VIDEO, OTHER = "a" * 16, "b" * 16
@@ -143,13 +141,13 @@ class Chat:
         *,
         purpose: str,
         temperature: float | None = None,
-    ) -> ChatReply[Ruling]:
+    ) -> Ruling:
         self.told += [message.content for message in messages]
         self.heat = temperature
         assert purpose == "judge"
         if self.right is None:
             raise ModelError("it is away")
-        return ChatReply(schema(reason="so it is", right=self.right), 1, 1, 0.0, 1, MODEL)
+        return schema(reason="so it is", right=self.right)
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -248,7 +246,7 @@ def test_without_marked_spans_a_model_judges_by_what_was_found_and_what_is_remem
 
         def ask(self, messages: Any, schema: type[Fault], **_: Any) -> Any:
             self.read = messages[0].content
-            return SimpleNamespace(value=schema(reason="So.", step="event localisation"))
+            return schema(reason="So.", step="event localisation")
 
     judge: Any = Judge()
     (near,) = found().evidence

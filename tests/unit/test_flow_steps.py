@@ -22,7 +22,7 @@ from domain.errors import (
 from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import Settings, WorkSettings
-from flows.evaluation_steps import ASK, INGEST, LEARN
+from evals.running import ASK, INGEST, LEARN
 from flows.executors import (
     BACK_OFF_S,
     ClipFailed,

@@ -172,7 +172,7 @@ class Model:
     def ask(self, messages: list[Any], schema: type[WrittenClip], **more: Any) -> Any:
         self.prompts += [message.content for message in messages]
         self.images, self.labels = list(more["images"]), list(more["labels"])
-        return type("Reply", (), {"value": read_value(json.dumps(self.reply), schema)})
+        return read_value(json.dumps(self.reply), schema)
 
 
 def written(model: Model, seen: Percept = SEEN) -> ClipMemories:

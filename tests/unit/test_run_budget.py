@@ -23,7 +23,6 @@ from domain.calls import CallRecord
 from domain.errors import BudgetExceeded, ModelError, SetupError
 from domain.settings import AskSettings
 from domain.trajectory import ModelCalled, PartialReply, RunEvent
-from models.chat import ChatReply
 from models.messages import Message, user
 from models.slots import NoFreeSlot, Slots
 from strategies.homer.strategy import STRATEGY
@@ -108,7 +107,7 @@ class FakeChat:
         self.timeouts: list[float] = []
         self.rooms: list[int] = []
 
-    def ask(self, messages: Any, schema: Any, **more: Any) -> ChatReply[Any]:
+    def ask(self, messages: Any, schema: Any, **more: Any) -> Any:
         self.timeouts.append(more["timeout_s"])
         self.rooms.append(more["max_tokens"])
         error = str(self._outcome) if isinstance(self._outcome, Exception) else None
@@ -117,7 +116,7 @@ class FakeChat:
         )
         if isinstance(self._outcome, Exception):
             raise self._outcome
-        return ChatReply(self._outcome, 50, 5, 0.25, 12, "m")
+        return self._outcome
 
 
 class QuietStore:

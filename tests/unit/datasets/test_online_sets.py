@@ -69,10 +69,10 @@ def test_ovo_bench_asks_the_same_at_several_times(tmp_path: Path) -> None:
     ("place", "more", "output"),
     [
         (0, {"task": "XYZ"}, "record 1: task: 'XYZ' is none of EPM"),
-        (0, {"gt": None}, "record 1: a question of EPM needs options, gt and realtime"),
+        (0, {"gt": None}, "record 1: gt: "),
         (0, {"gt": 2}, "record 1: the question: .*none of the options"),
-        (1, {"test_info": [{"realtime": 1}]}, "record 2: test_info 0: count"),
-        (1, {"activity": " "}, "record 2: test_info 0: activity: it is not there"),
+        (1, {"test_info": [{"realtime": 1}]}, "record 2: test_info 0: count is missing"),
+        (1, {"activity": " "}, "record 2: test_info 0: activity: "),
     ],
 )
 def test_a_wrong_record_of_ovo_bench_is_reported(
@@ -218,7 +218,7 @@ def test_egomemreason_without_person_type_or_time_is_of_the_whole_week(tmp_path:
         (
             "egolifeqa",
             {"query_time": {"date": "DAY1", "time": "11600200"}},
-            r"record 2: .*query_time\.time",
+            "record 2: query_time 0: time",
         ),
         ("egomemreason", {"query_time": "DAY7, 25:00:00"}, "line 2: query_time.*DAY7, 25:00:00"),
         ("egomemreason", {"options": {"A": "Pan", "C": "Cup"}}, "line 2: options.*A, C"),
