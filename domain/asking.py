@@ -139,33 +139,10 @@ def names_image(ref: str) -> bool:
     return ref.startswith(IMAGE_KINDS)
 
 
-class Evidence(Frozen):
-    """One retrieved thing with its score in [0, 1]; ``ref`` names it, as in ``m12``.
-
-    A ref is one of ``REF_KINDS`` and a number.
+class Piece(Frozen):
+    """A piece of memory; ``ref`` names it, as in ``m12``: one of ``REF_KINDS`` and a number.
 
     ``seen``: what a model that looked at the image saw on it, in this run.
-    """
-
-    ref: str = Field(pattern=rf"^[{REF_KINDS}]\d+$")
-    video: str
-    span: TimeSpan
-    text: str
-    score: float = Field(ge=0, le=1)
-    clip: NonNegativeInt | None = None
-    seen: str = ""
-
-    @property
-    def full_text(self) -> str:
-        """The text with what was seen on the image, if anything was, before it."""
-        return with_seen(self.text, self.seen)
-
-
-class Citation(Frozen):
-    """Evidence that an answer rests on, checked by code to exist in the store.
-
-    ``support``: how well it supports the claim, in [0, 1]; None where nothing scored it. ``seen``:
-    what a model that looked at the image saw on it.
     """
 
     ref: str
@@ -173,23 +150,33 @@ class Citation(Frozen):
     span: TimeSpan
     text: str
     clip: NonNegativeInt | None = None
-    support: float | None = Field(default=None, ge=0, le=1)
     seen: str = ""
+
+    @property
+    def full_text(self) -> str:
+        """The text with what was seen on the image, if anything was, before it."""
+        return f"seen on it: {self.seen}; {self.text}" if self.seen else self.text
+
+
+class Evidence(Piece):
+    """One retrieved thing with its score in [0, 1]."""
+
+    ref: str = Field(pattern=rf"^[{REF_KINDS}]\d+$")
+    score: float = Field(ge=0, le=1)
+
+
+class Citation(Piece):
+    """Evidence that an answer rests on, checked by code to exist in the store.
+
+    ``support``: how well it supports the claim, in [0, 1]; None where nothing scored it.
+    """
+
+    support: float | None = Field(default=None, ge=0, le=1)
 
     @property
     def unscored(self) -> Citation:
         """The citation as stored in memory, without what the run added to it."""
         return self.model_copy(update={"support": None, "seen": ""})
-
-    @property
-    def full_text(self) -> str:
-        """The text with what was seen on the image, if anything was, before it."""
-        return with_seen(self.text, self.seen)
-
-
-def with_seen(text: str, seen: str) -> str:
-    """Return a text after what was seen on its image."""
-    return f"seen on it: {seen}; {text}" if seen else text
 
 
 class Standing(StrEnum):

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from domain.base import Frozen
-from domain.built import OutlineLevel
+from domain.built import Node, OutlineLevel
 from domain.errors import InputError
 from domain.memories import Scope
 from domain.people import tags_in_words
@@ -24,7 +24,7 @@ from store.progress import SILENT, Progress, import_progress
 from store.queries.builds import built_through
 from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
-from store.queries.outline import OutlineNode, nodes_of_levels
+from store.queries.outline import nodes_of_levels
 from store.queries.videos import find_video
 from strategies.registry import strategy_of_outlines
 
@@ -165,12 +165,12 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
     )
 
 
-def title_of(node: OutlineNode, level: OutlineLevel) -> str:
+def title_of(node: Node, level: OutlineLevel) -> str:
     """Return the title of a node: its label, else its text."""
     return node.label if level.titled and node.label else node.text
 
 
-def description_of(node: OutlineNode) -> str:
+def description_of(node: Node) -> str:
     """Return what a node says in prose; lines after the first are its builder's own."""
     return node.text.splitlines()[0] if node.text else ""
 
@@ -178,7 +178,7 @@ def description_of(node: OutlineNode) -> str:
 def _chapters(
     span: TimeSpan,
     levels: Sequence[OutlineLevel],
-    nodes: Sequence[OutlineNode],
+    nodes: Sequence[Node],
     words: Callable[[str], str],
 ) -> Iterator[Chapter]:
     """Yield the nodes of the first level that begin in a span, with those of the next ones."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import PRESENCE_SOURCES, Line, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
 from people.characters import ClipPeople, identities_of_tags
 from store.queries.characters import learned_with
@@ -83,7 +83,7 @@ def supersede_local_lines(
     return [*known, *new], len(known)
 
 
-def _line(memory: Memory | MemoryDraft) -> tuple[object, ...]:
+def _line(memory: Line) -> tuple[object, ...]:
     return memory.kind, memory.source, memory.text, memory.span, memory.speaker
 
 

@@ -280,9 +280,7 @@ class _ClipWriting:
         )
         writer, view = self.writers.clip, clip_percept.view
         percept, blobs = clip_percept.percept, clip_percept.blobs
-        self._drafts[clip] = write_draft(
-            writer, percept, blobs, view, writer_input, self.video_id, recording
-        )
+        self._drafts[clip] = write_draft(writer, percept, blobs, view, writer_input, recording)
 
 
 class _ClipTransaction:
@@ -436,8 +434,10 @@ class _ClipTransaction:
         rows = memories_of_clips(self.session, self.video_id, [last_known], last_known)
         before = [row.memory for row in rows if row.memory.kind == MemoryKind.EPISODIC]
         title = title_of(self.session, self.video_id)
-        writer_input = WriterInput(people, title, tuple(facts), tuple(before[-MAX_BEFORE:]))
-        return self.writing.require_draft(self.clip_percept, writer_input)
+        context = ClipContext(
+            self.video_id, title, tuple(facts), before=tuple(before[-MAX_BEFORE:])
+        )
+        return self.writing.require_draft(self.clip_percept, WriterInput(people, context))
 
     def _store_memories(
         self, people: ClipPeople, learned: ClipPeople, written: ClipMemories

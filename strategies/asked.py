@@ -24,9 +24,10 @@ from models.ports import TextEmbedder, embed_queries
 from retrieval.chapters import BREAK
 from retrieval.lines import LineSet, Scores, line_set
 from retrieval.people_in_query import NOBODY, ViewPeople
-from retrieval.query_context import DIGITS
+from retrieval.query_context import DIGITS, TEMPERATURE
 from retrieval.ranking import PreparedQuestion, recency_score
-from retrieval.relevance import standardise
+from retrieval.relevance import closeness_threshold, standardise
+from retrieval.result import Retrieval
 from retrieval.signals import (
     Roster,
     WordScores,
@@ -41,9 +42,11 @@ from store.queries.search import StoredLine
 from strategies.event_documents import EventDocument, FoundDocument
 
 if TYPE_CHECKING:
+    from agent.strategy import ToolUse
     from domain.asking import Evidence
     from models.ports import Vector
     from retrieval.relevance import CosineScale
+    from retrieval.result import ShownImage
     from strategies.event_documents import DocumentIndexes
 
 OPTION_WORDS = 0.5
@@ -237,11 +240,47 @@ def weigh_documents(
     return asked.supported(pieces).weighed({one.document.ref for one in shown})
 
 
+def documents_found(
+    indexes: DocumentIndexes,
+    mode: str,
+    query: str,
+    options: Sequence[str],
+    view: MemoryView,
+    use: ToolUse,
+    documents: Iterable[Iterable[EventDocument]],
+    found: Sequence[FoundDocument],
+    evidence: Sequence[Evidence],
+    images: Sequence[ShownImage],
+    searched: str,
+) -> Retrieval:
+    """Return what a search of documents and frames found, scored by option if there are any.
+
+    Args:
+        documents: all that were searched, of each video.
+        found: those of them that are shown, best first; an open question is answered from these.
+        evidence: all that is shown.
+    """
+    best = max((piece.score for piece in evidence), default=0.0)
+    # A language model judges itself what is close enough to answer from.
+    close = use.model is not None or best >= closeness_threshold(max(1, len(evidence)))
+    return Retrieval(
+        mode=mode,
+        query=query,
+        evidence=tuple(evidence),
+        images=tuple(images),
+        nothing_close=not (evidence and close),
+        searched=searched,
+        weighed=weigh_documents(indexes.text, documents, query, options, view, found),
+        temperature=TEMPERATURE,
+        quotes=() if options else quotation(indexes, query, found),
+    )
+
+
 def quotation(
     indexes: DocumentIndexes, query: str, found: Sequence[FoundDocument]
 ) -> tuple[Quote, ...]:
     """Quote the lines nearest to a query from the document that has the nearest of the best."""
-    if not query:
+    if not query or not found:
         return ()
     (vector,) = embed_queries(indexes.text, [query])
     best = [

@@ -1,23 +1,35 @@
-"""What the policies of several strategies share: their actions, pictures and answers."""
+"""What policies and writers of several strategies share: actions, pictures, replies put right."""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from typing_extensions import Unpack
 
-from agent.builder import AskModel
-from agent.harness.inform import LoadedPictures, LoadImage, affordable, load_pictures
+from agent.builder import AskOptions
+from agent.harness.inform import (
+    LINE,
+    LoadedPictures,
+    LoadImage,
+    affordable,
+    load_pictures,
+    quote_untrusted,
+)
 from agent.model_calls import Calls
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
+from agent.reasoners.reply_schemas import with_schema
 from agent.strategy import LONGEST_OPTION, PolicyParts
 from domain.asking import Action, Question
+from domain.people import tags_in
 from models.messages import Message, assistant, system, user
+from models.prompts import join_lines, prompts_beside, sanitise
 
 Reply = TypeVar("Reply", bound=BaseModel)
+
+prompt = prompts_beside(__file__)
 
 
 class RuleWalk(ABC):
@@ -47,28 +59,69 @@ class RuleWalk(ABC):
 
 
 def ask_sound(
-    model: AskModel,
-    repair_page: Callable[[Iterable[str]], str],
+    ask: Callable[..., Reply],
     purpose: str,
     rules: str,
     page: str,
     schema: type[Reply],
     complaints: Callable[[Reply], list[str]],
+    *,
+    strict: bool = False,
+    **options: Unpack[AskOptions],
 ) -> Reply:
-    """Ask for a reply; once more with the complaints if it is not sound."""
+    """Ask for a reply; once more with the complaints if it is not sound.
+
+    Args:
+        ask: as ``agent.builder.AskModel.ask``.
+        strict: no reply is taken that is not sound; else what of it is sound is chosen by others.
+
+    Raises:
+        Unreadable: no reply can be read, or taken.
+    """
     messages: list[Message] = [system(rules), user(page)]
+    reply: Reply | None = None
     try:
-        reply = model.ask(purpose, messages, schema)
+        reply = ask(purpose, messages, schema, **options)
+        wrong = complaints(reply)
+        messages.append(assistant(reply.model_dump_json()))
     except Unreadable as error:
-        repair = user(repair_page([str(error)]))
-        return model.ask(f"{purpose}-repair", [*messages, repair], schema)
-    if not (wrong := complaints(reply)):
+        wrong = [str(error)]
+    if reply is not None and not wrong:
         return reply
-    turns = [*messages, assistant(reply.model_dump_json()), user(repair_page(wrong))]
+    listed = join_lines(f"- {sanitise(one)}" for one in wrong)
+    messages.append(user(prompt("repair", complaints=listed)))
     try:
-        return model.ask(f"{purpose}-repair", turns, schema)
+        repaired = ask(f"{purpose}-repair", messages, schema, **options)
     except Unreadable:
+        if reply is None or strict:
+            raise
         return reply
+    if strict and (wrong := complaints(repaired)):
+        raise Unreadable(wrong[0])
+    return repaired
+
+
+def made_up(texts: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Complain about tags of people that none of the ``known`` texts has."""
+    return [f"nobody goes by {tag}" for tag in sorted(tags_in(texts) - tags_in(known))]
+
+
+def after_complaint(page: str, complaint: str, most: int = LINE) -> str:
+    """Return a page with what was wrong with the last reply, if anything, in so many characters."""
+    if not complaint:
+        return page
+    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint, most))}"
+
+
+def offering(reply: type[Reply], offered: Collection[str]) -> type[Reply]:
+    """Return the schema of a reply with an ``action`` of a kind: only these kinds."""
+    form = reply.model_json_schema()
+    action = form["properties"]["action"]
+    schemas = action["discriminator"]["mapping"]
+    for kind in schemas.keys() - set(offered):
+        del form["$defs"][schemas.pop(kind).rpartition("/")[2]]
+    action["oneOf"] = [one for one in action["oneOf"] if one["$ref"] in schemas.values()]
+    return with_schema(reply, form)
 
 
 def use_tool(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
@@ -102,5 +155,5 @@ def last_noted(notes: Sequence[str], kind: type[Reply]) -> Reply | None:
     """Return the newest note that is a reply as JSON; None where there is none."""
     for note in reversed(notes):
         if note.startswith("{"):
-            return kind.model_validate(json.loads(note))
+            return kind.model_validate_json(note)
     return None

@@ -15,7 +15,14 @@ from domain.base import Frozen
 from domain.built import BuiltFrame
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from perception.frame_keeper import FrameChange, FrameToKeep, HeldEvent, KeptFrames, State
+from perception.frame_keeper import (
+    FrameChange,
+    FrameKeeper,
+    FrameToKeep,
+    HeldEvent,
+    KeptFrames,
+    State,
+)
 from store.queries.clips import clips_page
 from store.queries.frames import carried_by
 from strategies.eventmem.short_term import (
@@ -136,67 +143,38 @@ LONG_TERM = 1
 """The tier of frames of the long-term memory, which are smaller."""
 
 
-class EventKeeper:
-    """Keeps a sample of the last events, and how each event began."""
+def event_keeper(settings: EventMemorySettings) -> FrameKeeper:
+    """Return what keeps a sample of the last events, and how each event began."""
+    size = (settings.long_term_side, settings.long_term_quality)
 
-    version = 1
-
-    def __init__(self, settings: EventMemorySettings) -> None:
-        self._settings = settings
-        self.every_ms = settings.every_ms
-
-    def begin(
-        self,
+    def keep(
         video: Video,
         carried: State,
-        encoder: ImageEncoder | None,  # noqa: ARG002 - events are told apart by grey histograms
-    ) -> EventKeeping:
-        """Begin, or go on."""
-        state = EventMemoryState.model_validate(carried)
-        return EventKeeping(self._settings, EventMemory(self._settings, video.id, state))
-
-
-class EventKeeping:
-    """The keeper at work."""
-
-    def __init__(self, settings: EventMemorySettings, memory: EventMemory) -> None:
-        self._settings, self._memory = settings, memory
-
-    def clip(
-        self,
-        clip: Clip,  # noqa: ARG002 - frames have times of the video
+        _encoder: ImageEncoder | None,
+        _clip: Clip,
         frames: Iterator[tuple[int, Image]],
     ) -> KeptFrames:
         """Keep the frames that are in memory after a clip, and let others go."""
+        memory = EventMemory(settings, video.id, EventMemoryState.model_validate(carried))
         for time, image in frames:
-            self._memory.add(time, image)
-        change = self._memory.end_clip()
-        kept = list[FrameToKeep]()
-        left = _left(change)
-        for at, use in change.added.items():
-            if at in left:
-                kept.append(FrameToKeep(at, left[at], LONG_TERM, *self._size))
-            else:
-                kept.append(FrameToKeep(at, use))
+            memory.add(time, image)
+        change = memory.end_clip()
+        left = {record.start_ms: record_reason(record) for record in change.evicted}
         return KeptFrames(
-            frames=kept,
-            state=self._memory.state.model_dump(mode="json"),
+            frames=[
+                FrameToKeep(at, left[at], LONG_TERM, *size) if at in left else FrameToKeep(at, use)
+                for at, use in change.added.items()
+            ],
+            state=memory.state.model_dump(mode="json"),
             dropped=change.dropped,
             changed=[
-                FrameChange(start, record, LONG_TERM, *self._size)
-                for start, record in _left(change).items()
+                FrameChange(start, record, LONG_TERM, *size)
+                for start, record in left.items()
                 if start not in change.added
             ],
         )
 
-    @property
-    def _size(self) -> tuple[int, int]:
-        return self._settings.long_term_side, self._settings.long_term_quality
-
-
-def _left(change: EventMemoryChange) -> dict[int, str]:
-    """Return the records of events that left, by the time of their first frame."""
-    return {record.start_ms: record_reason(record) for record in change.evicted}
+    return FrameKeeper(version=1, every_ms=settings.every_ms, keep=keep)
 
 
 def held_events(carried: State) -> list[HeldEvent]:

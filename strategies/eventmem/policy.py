@@ -13,16 +13,19 @@ from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.replies import refs_in
 from agent.strategy import PolicyParts
 from domain.asking import Action, Question
+from domain.texts import one_line
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
 from models.messages import system, user
 from models.prompts import join_lines, prompts_beside
 from strategies.asked import question_block
-from strategies.eventmem.long_term import AnswerStep, ReactReply, react_form
+from strategies.eventmem.long_term import AnswerStep, ReactReply
 from strategies.eventmem.settings import LONG_TERM, SHORT_TERM
 from strategies.policy_parts import (
     RuleWalk,
+    after_complaint,
     last_noted,
+    offering,
     options_argument,
     pictures_to_send,
     use_tool,
@@ -113,7 +116,7 @@ class ReactPolicy:
         if not decision.searches and not decision.complaint:
             return first_look(decision.question, self._without)
         reply = self._asked(decision, self._tools)
-        step, thought = reply.action, " ".join(reply.thought.split())
+        step, thought = reply.action, one_line(reply.thought)
         if isinstance(step, AnswerStep):
             return Action(kind="answer", reason=thought, note=step.model_dump_json())
         if step.tool not in self._tools:
@@ -138,7 +141,7 @@ class ReactPolicy:
                 raise Unreadable("give the answer in the box: no other action is left")
             step = reply.action
         options, held = bool(decision.question.options), {one.ref for one in decision.held}
-        box = " ".join(step.boxed.split())
+        box = one_line(step.boxed)
         refs = tuple(ref for ref in refs_in(step.evidence) if ref in held)
         if not refs:
             best = max(decision.held, key=lambda one: one.score, default=None)
@@ -161,14 +164,12 @@ class ReactPolicy:
         }
         turn = {"round": decision.round, "rounds": rounds}
         page = prompt("conclude", **slots) if last else prompt("react", **slots, **turn)
-        if decision.complaint:
-            refused = prompt("refused", complaint=quote_untrusted(decision.complaint))
-            page = f"{page}\n\n{refused}"
+        page = after_complaint(page, decision.complaint)
         loaded = pictures_to_send(self._calls, decision, MOST_PICTURES, SHARE, self._load)
         return self._calls.ask(
             "conclude" if last else "react",
             [system(rules), user(page)],
-            react_form(offered),
+            offering(ReactReply, offered),
             round=decision.round,
             temperature=0.0,
             images=loaded.images,

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
-from agent.builder import BuildModels
+from agent.builder import BuildModels, MemoryBuilder
 from domain.built import (
     BuiltMemory,
     Change,
-    EntityDraft,
-    NodeDraft,
-    RelationDraft,
+    Entity,
+    Node,
+    Relation,
     WatchedClip,
     entity_text,
 )
@@ -26,14 +28,13 @@ from domain.people import TAG
 from domain.time import TimeSpan
 from memory.writers.port import WindowLine
 from strategies.memdreamer.hierarchy import Hierarchy, halved, merged
-from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, PERSON, TEXT
+from strategies.memdreamer.levels import EVENT, MACRO, PERSON, TEXT
 from strategies.memdreamer.model_writer import HierarchyByModel
 from strategies.memdreamer.settings import MINUTE, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph, mentions, sound_part
 from strategies.memdreamer.writer import (
     Episode,
     HierarchyWriter,
-    Macro,
     OpenWindow,
     RuleWriter,
     Vector,
@@ -43,23 +44,17 @@ from strategies.memdreamer.writer import (
 _LOG = logging.getLogger(f"homer.{__name__}")
 
 
-class HierarchyBuilder:
-    """Builds clip by clip, by rules or with a language model."""
-
-    version = 2
-    """2: without a model, chapters of a minute or more, named by noun phrases."""
-    step_ms = 1
-    """A clip: a line that goes on in the next clip is not replaced yet when its own is built."""
-
-    def __init__(self, settings: HierarchySettings | None = None) -> None:
-        self._settings = settings or HierarchySettings()
-        self.look_back_ms = 2 * self._settings.window_ms + MINUTE
-
-    def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
-    ) -> HierarchyBuild:
-        """Begin or resume the build of a video."""
-        return HierarchyBuild(self._settings, video, built, earlier, models)
+def hierarchy_builder(settings: HierarchySettings | None = None) -> MemoryBuilder:
+    """Return what builds clip by clip, by rules or with a language model."""
+    settings = settings or HierarchySettings()
+    return MemoryBuilder(
+        # 2: without a model, chapters of a minute or more, named by noun phrases.
+        version=2,
+        # A clip: a line that goes on in the next is not replaced yet when its own is built.
+        step_ms=1,
+        look_back_ms=2 * settings.window_ms + MINUTE,
+        begin=partial(HierarchyBuild, settings),
+    )
 
 
 class HierarchyBuild:
@@ -151,37 +146,35 @@ class HierarchyBuild:
         """Return the rows of new macro events, and of what they change above."""
         texts = [text for made in new for text in made.texts()]
         vectors = dict(zip(texts, halved(self._embed, texts), strict=True))
-        macros = [made.macro(vectors) for made in new]
-        rows = Change(
-            nodes=[node for made in new for node in made.nodes(vectors)],
-            entities=[one for made in new for one in self._entities(made, vectors)],
-            relations=[one for made in new for one in made.relations()],
-        )
+        nodes = [node for made in new for node in made.nodes(vectors)]
+        entities = [one for made in new for one in self._entities(made, vectors)]
+        relations = [one for made in new for one in made.relations()]
+        macros = [node for node in nodes if node.level == MACRO]
         above = self._hierarchy.grown(macros, clip, self._embed)
         # Vertices of macro and super events that edges join for the first time.
         ends = dict.fromkeys(end for edge in above.relations for end in (edge.subject, edge.object))
-        vertices = [EntityDraft(key, clip) for key in ends if key not in self._known]
+        vertices = [Entity(key, clip) for key in ends if key not in self._known]
         self._known |= ends.keys()
         return Change(
-            nodes=[*rows.nodes, *above.nodes],
-            entities=[*rows.entities, *vertices],
-            relations=[*rows.relations, *above.relations],
+            nodes=[*nodes, *above.nodes],
+            entities=[*entities, *vertices],
+            relations=[*relations, *above.relations],
             closed=above.closed,
             closed_nodes=above.closed_nodes,
         )
 
-    def _entities(self, made: _Made, vectors: dict[str, Vector]) -> Iterator[EntityDraft]:
+    def _entities(self, made: _Made, vectors: dict[str, Vector]) -> Iterator[Entity]:
         """Yield entities and vertices of a macro event that the video did not have before."""
         for key, attributes in made.graph.entities.items():
             if key not in self._known:
                 self._known.add(key)
                 text = entity_text(key, attributes)
-                yield EntityDraft(key, made.clip, attributes, vectors[text])
+                yield Entity(key, made.clip, attributes, vectors[text])
         ends = [end for edge in made.graph.edges for end in (edge.subject, edge.object)]
         for key in dict.fromkeys(ends):
             if key not in self._known:
                 self._known.add(key)
-                yield EntityDraft(key, made.clip)
+                yield Entity(key, made.clip)
 
 
 class _Made:
@@ -202,16 +195,9 @@ class _Made:
         yield from (node.text for node in self.graph.nodes)
         yield from (entity_text(key, known) for key, known in self.graph.entities.items())
 
-    def macro(self, vectors: dict[str, Vector]) -> Macro:
-        """Return it without its graph."""
-        episode = self.episode
-        return Macro(
-            self.number, episode.label, episode.summary, self.span, self.clip, vectors[self.text]
-        )
-
-    def nodes(self, vectors: dict[str, Vector]) -> Iterator[NodeDraft]:
-        """Yield its own node, and those of its micro-events and texts."""
-        yield NodeDraft(
+    def nodes(self, vectors: dict[str, Vector]) -> Iterator[Node]:
+        """Yield its own node, then those of its micro-events and texts."""
+        yield Node(
             MACRO,
             self.number,
             self.episode.summary,
@@ -221,26 +207,9 @@ class _Made:
             vector=vectors[self.text],
         )
         for node in self.graph.nodes:
-            yield NodeDraft(
-                node.level,
-                node.number,
-                node.text,
-                node.span,
-                self.clip,
-                label=node.label,
-                vector=vectors[node.text],
-            )
+            yield replace(node, from_clip=self.clip, vector=vectors[node.text])
 
-    def relations(self) -> Iterator[RelationDraft]:
+    def relations(self) -> Iterator[Relation]:
         """Yield the edges of its graph."""
         for edge in self.graph.edges:
-            yield RelationDraft(
-                level=GRAPH,
-                subject=edge.subject,
-                predicate=edge.label,
-                object=edge.object,
-                span=edge.span,
-                clip=self.clip,
-                evidence=edge.clips,
-                node=(MACRO, self.number),
-            )
+            yield replace(edge, from_clip=self.clip, node=(MACRO, self.number))

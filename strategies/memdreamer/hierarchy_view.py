@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from domain.built import BuiltMemory, Entity, EntityKey, Node, Relation
 from domain.time import TimeSpan
 from retrieval.built_views import holds
 from retrieval.chapters import BREAK
@@ -94,7 +94,7 @@ class _Rows:
         self._ids = {(node.level, node.number): node.id for node in built.nodes}
         macros = (node for node in built.nodes if node.level == MACRO)
         self._macros = sorted(macros, key=lambda node: node.span.start_ms)
-        by_level = defaultdict[str, list[StoredNode]](list)
+        by_level = defaultdict[str, list[Node]](list)
         for node in built.nodes:
             by_level[node.level].append(node)
         self.nodes = [
@@ -102,33 +102,38 @@ class _Rows:
             for level in LEVELS
             for node in sorted(by_level[level], key=lambda node: (node.span.start_ms, node.number))
         ]
-        stated = defaultdict[int, list[StoredRelation]](list)
+        stated = defaultdict[EntityKey, list[Relation]](list)
         for one in built.relations:
             if one.level == GRAPH:
                 for end in {one.subject, one.object}:
                     stated[end].append(one)
         self.entities = [
-            (one, stated[one.id]) for one in built.entities if one.key.type not in _LEVEL_OF
+            (one, stated[one.key]) for one in built.entities if one.key.type not in _LEVEL_OF
         ]
-        refs = {one.id: ref for one in built.entities if (ref := self._ref_of(one))}
-        self.edges = list[tuple[StoredRelation, VertexEdge]]()
+        refs = {one.key: ref for one in built.entities if (ref := self._ref_of(one))}
+        self.edges = list[tuple[Relation, VertexEdge]]()
         for one in sorted(built.relations, key=lambda one: (one.span.start_ms, one.id)):
             subject, target = refs.get(one.subject), refs.get(one.object)
             if one.predicate != MENTIONED and subject is not None and target is not None:
-                stating = f"n{one.node}" if one.level == GRAPH else None
+                stating = self.stating(one) if one.level == GRAPH else None
                 self.edges.append((one, VertexEdge(subject, one.predicate, target, stating)))
         self.terms = cache(terms)
         """Return the search terms of a text, each text's once."""
 
-    def _node_vertex(self, node: StoredNode) -> Vertex:
+    def stating(self, relation: Relation) -> str | None:
+        """Return the ref of the node that states a relation; None if no node does."""
+        node = self._ids.get(relation.node) if relation.node else None
+        return None if node is None else f"n{node}"
+
+    def _node_vertex(self, node: Node) -> Vertex:
         macros: tuple[str, ...] = ()
         if node.level in (EVENT, TEXT):
             start = node.span.start_ms
             place = bisect_right(self._macros, start, key=lambda one: one.span.start_ms) - 1
             if place >= 0 and start < self._macros[place].span.end_ms:
-                macros = (f"n{self._macros[place].id}",)
+                macros = (self._macros[place].ref,)
         return Vertex(
-            ref=f"n{node.id}",
+            ref=node.ref,
             level=node.level,
             kind=node.level,
             number=node.number,
@@ -139,7 +144,7 @@ class _Rows:
             macros=macros,
         )
 
-    def _ref_of(self, entity: StoredEntity) -> str | None:
+    def _ref_of(self, entity: Entity) -> str | None:
         """Return the ref of a vertex: that of the node that it stands for, if it does."""
         level = _LEVEL_OF.get(entity.key.type)
         if level is None:
@@ -164,7 +169,7 @@ class HierarchyView:
         for entity, stated in rows.entities:
             now = [one for one in stated if holds(one, last_clip)]
             if now and entity.from_clip <= last_clip:
-                macros = dict.fromkeys(f"n{one.node}" for one in now)
+                macros = dict.fromkeys(rows.stating(one) for one in now)
                 best = entity.attributes.get("best_ms")
                 first = min((one.span for one in now), key=lambda span: span.start_ms)
                 seen = TimeSpan.of(best, best + MOMENT_MS) if isinstance(best, int) else first
@@ -214,7 +219,7 @@ class HierarchyView:
     def named(self, level: str, number: int) -> str | None:
         """Return the ref of the node of that level and number."""
         node = self._by_number.get((level, number))
-        return f"n{node.id}" if node else None
+        return node.ref if node else None
 
     @cached_property
     def order(self) -> Mapping[str, int]:
@@ -273,7 +278,7 @@ class HierarchyView:
     @cached_property
     def _children(self) -> Mapping[str, list[Vertex]]:
         return {
-            f"n{node.id}": [
+            node.ref: [
                 self.vertices[ref]
                 for number in node.children
                 if (ref := self.named(below, number)) is not None

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 
 from agent.builder import AskModel, note_rules
 from agent.reasoners.port import Unreadable
+from domain.built import Node
 from domain.memories import Memory, MemoryKind, MemorySource
+from domain.people import tags_in
+from domain.texts import one_line
 from strategies.memdreamer import writing_pages as pages
 from strategies.memdreamer.settings import SECOND, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph
 from strategies.memdreamer.writer import (
     Episode,
-    Macro,
     Root,
     RuleWriter,
     Run,
     SuperEvent,
     SuperWindow,
     Window,
+    direction,
     partition,
 )
 from strategies.memdreamer.written import (
@@ -36,12 +38,9 @@ from strategies.memdreamer.written import (
     WrittenRoot,
     WrittenSuper,
     WrittenSupers,
-    made_up,
-    one_line,
     short,
-    tags_in,
 )
-from strategies.policy_parts import ask_sound
+from strategies.policy_parts import ask_sound, made_up
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -59,8 +58,7 @@ class HierarchyByModel:
     """
 
     def __init__(self, model: AskModel, settings: HierarchySettings, rules: RuleWriter) -> None:
-        self._ask = partial(ask_sound, model, pages.repair_page)
-        self._settings, self._rules = settings, rules
+        self._model, self._settings, self._rules = model, settings, rules
 
     def episodes(self, window: Window) -> list[Episode]:
         """Return the complete episodes of a window as the model cuts it."""
@@ -69,7 +67,8 @@ class HierarchyByModel:
             return self._rules.episodes(window)
         texts = [pages.line_text(line) for line in lines]
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "episodes",
                 pages.episodes_rules(self._settings),
                 pages.episodes_page(window.span, lines, ended=window.ended),
@@ -122,7 +121,8 @@ class HierarchyByModel:
             return self._rules.graph(episode, numbers, types, people)
         reader = GraphOfReply(episode.span, lines)
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "graph",
                 pages.graph_rules(),
                 pages.graph_page(episode.span, episode.label, lines),
@@ -137,10 +137,11 @@ class HierarchyByModel:
     def supers(self, window: SuperWindow) -> list[SuperEvent]:
         """Return super events of the window's macro events as the model groups them."""
         numbers = [macro.number for macro in window.macros]
-        texts = [f"{macro.label} {macro.summary}" for macro in window.macros]
+        texts = [f"{macro.label} {macro.text}" for macro in window.macros]
         before = window.before.run[0] if window.before else None
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "supers",
                 pages.supers_rules(self._settings, window.sizes),
                 pages.supers_page(window.before, window.macros),
@@ -152,7 +153,7 @@ class HierarchyByModel:
             return self._rules.supers(window)
         known = {macro.number: macro for macro in window.macros}
         written = {one.first: one for one in reversed(reply.supers) if one.first in known}
-        vectors = {number: macro.vector for number, macro in known.items()}
+        vectors = {number: direction(macro) for number, macro in known.items()}
         runs = (
             partition(sorted(written), list(known), vectors, window.sizes)
             if written
@@ -174,13 +175,13 @@ class HierarchyByModel:
         return found
 
     def _described(
-        self, run: Run, macros: dict[int, Macro], written: WrittenSuper | None
+        self, run: Run, macros: dict[int, Node], written: WrittenSuper | None
     ) -> SuperEvent:
         """Return a super event as it was written; by rules where that names nobody known."""
         by_rules = self._rules.super_of(run, macros)
         if written is None:
             return by_rules
-        known = tags_in(f"{macros[number].label} {macros[number].summary}" for number in run)
+        known = tags_in(f"{macros[number].label} {macros[number].text}" for number in run)
         label = short(written.label, self._settings.label_words - 1)
         text = one_line(written.description)[:LONGEST_TEXT]
         if not label or made_up([label], known):
@@ -189,7 +190,7 @@ class HierarchyByModel:
             text = by_rules.text
         return SuperEvent(run, label, text, {}, {})
 
-    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Macro]) -> SuperEvent:
+    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours, with the edges of both."""
         one, other = pair
         run = one.run + other.run
@@ -208,15 +209,15 @@ class HierarchyByModel:
         """Return what the model says of the whole."""
         texts = [f"{one.label} {one.text}" for one in supers]
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "root",
                 pages.root_rules(self._settings),
                 pages.root_page(supers),
                 WrittenRoot,
                 lambda written: written.complaints(texts),
+                strict=True,
             )
-            if wrong := reply.complaints(texts):
-                raise Unreadable(wrong[0])
         except Unreadable:
             note_rules(_LOG, "the root is by rules: no reply could be read")
             return self._rules.root(title, supers)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from typing import Any
 
-from domain.built import EntityKey
+from domain.built import EntityKey, Node, Relation, RelationKey
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import TAG
 from domain.stated import EntityKind, NamedEntity, StatedFacts, things_on
@@ -42,48 +42,40 @@ from strategies.memdreamer.levels import (
 )
 
 
-@dataclass(frozen=True)
-class GraphNode:
-    """A micro-event or a text on screen; ``label`` is the type of an event."""
-
-    level: str
-    number: int
-    label: str
-    text: str
-    span: TimeSpan
-    clip: int
-
-    @property
-    def key(self) -> EntityKey:
-        """The vertex that stands for it."""
-        return EntityKey(VERTEX_KINDS[self.level], str(self.number))
+def vertex_of(node: Node) -> EntityKey:
+    """Return the vertex that stands for a node."""
+    return EntityKey(VERTEX_KINDS[node.level], str(node.number))
 
 
-@dataclass(frozen=True)
-class GraphEdge:
-    """An edge with when it holds, and the clips that it rests on."""
+def graph_edge(
+    subject: EntityKey, label: str, target: EntityKey, span: TimeSpan, clips: Iterable[int]
+) -> Relation:
+    """Return an edge with when it holds, and the clips that it rests on."""
+    rests = tuple(sorted(set(clips)))
+    return Relation(GRAPH, subject, label, target, span, rests[0], rests)
 
-    subject: EntityKey
-    label: str
-    object: EntityKey
-    span: TimeSpan
-    clips: tuple[int, ...]
 
-    @property
-    def text(self) -> str:
-        """The edge in words."""
-        return f"{self.subject.name} {self.label} {self.object.name}"
+def in_turn(events: Sequence[Node]) -> Iterator[Relation]:
+    """Yield an edge from each event to the next of events in order of time."""
+    for one, other in pairwise(events):
+        label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
+        clips = (one.from_clip, other.from_clip)
+        yield graph_edge(vertex_of(one), label, vertex_of(other), one.span.union(other.span), clips)
 
 
 @dataclass
 class Subgraph:
-    """The graph of a macro event, in order of time; entities with their attributes."""
+    """The graph of a macro event, in order of time; entities with their attributes.
 
-    nodes: list[GraphNode] = field(default_factory=list)
+    Nodes are micro-events, labelled by type, and texts on screen. They and the edges hold from the
+    first of their own clips on, until it is known after which clip they are built.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
     entities: dict[EntityKey, dict[str, Any]] = field(default_factory=dict)
-    edges: list[GraphEdge] = field(default_factory=list)
+    edges: list[Relation] = field(default_factory=list)
 
-    def of_level(self, level: str) -> list[GraphNode]:
+    def of_level(self, level: str) -> list[Node]:
         """Return the micro-events, or the texts."""
         return [node for node in self.nodes if node.level == level]
 
@@ -124,24 +116,22 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, tuple[str, ..
         if (key.type in ENTITY_KINDS and bool(key.name.strip()))
     }
     wrong += [f"{key.name!r} is of no kind: {key.type}" for key in graph.entities.keys() - entities]
-    known = {*entities, *(node.key for node in nodes)}
+    known = {*entities, *map(vertex_of, nodes)}
     edges = []
     # Edges that say the same become one, with the span of them all.
-    found: dict[tuple[EntityKey, str, EntityKey], GraphEdge] = {}
-    for edge in graph.edges:
-        key = (edge.subject, edge.label, edge.object)
-        same = found.get(key)
-        if same:
-            clips = tuple(sorted({*same.clips, *edge.clips}))
-            edge = replace(edge, clips=clips, span=same.span.union(edge.span))
-        found[key] = edge
-    for edge in found.values():
-        complaint = _complaint(edge, known)
-        within = _within(edge.span, span)
+    found: dict[RelationKey, Relation] = {}
+    for one in graph.edges:
+        if same := found.get(one.key):
+            clips = tuple(sorted({*same.evidence, *one.evidence}))
+            one = replace(one, evidence=clips, span=same.span.union(one.span))
+        found[one.key] = one
+    for one in found.values():
+        complaint = _complaint(one, known)
+        within = _within(one.span, span)
         if complaint or within is None:
-            wrong.append(complaint or f"{edge.text!r} is outside of {span}")
+            wrong.append(complaint or f"{one.text!r} is outside of {span}")
         else:
-            edges.append(edge if within is edge.span else replace(edge, span=within))
+            edges.append(one if within is one.span else replace(one, span=within))
     return Subgraph(nodes, entities, edges), tuple(wrong)
 
 
@@ -153,33 +143,33 @@ def _within(inner: TimeSpan, outer: TimeSpan) -> TimeSpan | None:
     return TimeSpan.of(start, end) if start <= end and start < outer.end_ms else None
 
 
-def _complaint(edge: GraphEdge, known: set[EntityKey]) -> str:
+def _complaint(one: Relation, known: set[EntityKey]) -> str:
     """Return what is wrong with an edge, or ""."""
-    for end in (edge.subject, edge.object):
+    for end in (one.subject, one.object):
         if end not in known:
-            return f"{edge.text!r}: there is no {end.type} {end.name!r}"
-    if not is_allowed(GRAPH, edge.subject.type, edge.label, edge.object.type):
-        kinds = f"{edge.subject.type} to {edge.object.type}"
-        return f"{edge.text!r}: {edge.label} does not lead from {kinds}"
-    if edge.subject == edge.object and edge.label != MENTIONED:
-        return f"{edge.text!r} leads to itself"
+            return f"{one.text!r}: there is no {end.type} {end.name!r}"
+    if not is_allowed(GRAPH, one.subject.type, one.predicate, one.object.type):
+        kinds = f"{one.subject.type} to {one.object.type}"
+        return f"{one.text!r}: {one.predicate} does not lead from {kinds}"
+    if one.subject == one.object and one.predicate != MENTIONED:
+        return f"{one.text!r} leads to itself"
     return ""
 
 
-def mentions(graph: Subgraph, span: TimeSpan, clip: int) -> Iterator[GraphEdge]:
+def mentions(graph: Subgraph, span: TimeSpan, clip: int) -> Iterator[Relation]:
     """Yield an edge to itself for each entity that has no other."""
-    joined = {end for edge in graph.edges for end in (edge.subject, edge.object)}
+    joined = {end for one in graph.edges for end in (one.subject, one.object)}
     for key in graph.entities:
         if key not in joined:
-            yield GraphEdge(key, MENTIONED, key, span, (clip,))
+            yield graph_edge(key, MENTIONED, key, span, (clip,))
 
 
 def degrees(graph: Subgraph) -> Mapping[EntityKey, int]:
     """Return in how many edges each entity is."""
     counts = dict.fromkeys(graph.entities, 0)
-    for edge in graph.edges:
-        for end in {edge.subject, edge.object} & counts.keys():
-            counts[end] += edge.label != MENTIONED
+    for one in graph.edges:
+        for end in {one.subject, one.object} & counts.keys():
+            counts[end] += one.predicate != MENTIONED
     return counts
 
 
@@ -260,11 +250,7 @@ class RuleGraph:
         )
         for line in lines:
             self._read_line(line, facts.get(line.id, StatedFacts()))
-        events = self._graph.of_level(EVENT)
-        for one, other in pairwise(events):
-            label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
-            span, clips = one.span.union(other.span), tuple(sorted({one.clip, other.clip}))
-            self._graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
+        self._graph.edges += in_turn(self._graph.of_level(EVENT))
         names = {
             key: _spaced(key.name)
             for key in self._graph.entities
@@ -274,8 +260,10 @@ class RuleGraph:
             shown = _spaced(text.text)
             for key, name in names.items():
                 if name in shown:
-                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
-                    self._graph.edges.append(edge)
+                    clips = (text.from_clip,)
+                    self._graph.edges.append(
+                        graph_edge(vertex_of(text), ANNOTATES, key, text.span, clips)
+                    )
         return self._graph
 
     def _read_line(self, line: Memory, facts: StatedFacts) -> None:
@@ -382,14 +370,14 @@ class RuleGraph:
 
     def _node(self, level: str, label: str, text: str, line: Memory) -> EntityKey:
         number = self._numbers.take(level)
-        node = GraphNode(level, number, label, text, self._within(line.span), line.clip)
+        node = Node(level, number, text, self._within(line.span), line.clip, label)
         self._graph.nodes.append(node)
-        return node.key
+        return vertex_of(node)
 
     def _edge(self, subject: EntityKey, label: str, target: EntityKey, line: Memory) -> None:
         if subject != target:
             span = self._within(line.span)
-            self._graph.edges.append(GraphEdge(subject, label, target, span, (line.clip,)))
+            self._graph.edges.append(graph_edge(subject, label, target, span, (line.clip,)))
 
     def _within(self, span: TimeSpan) -> TimeSpan:
         if self._span.contains(span):

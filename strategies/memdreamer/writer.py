@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.builder import Embed
-from domain.built import WatchedClip
+from domain.built import Node, WatchedClip
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from memory.writers.port import WindowLine
@@ -105,6 +105,14 @@ def _goes_on(line: Memory, later: Mapping[_Beginning, Memory]) -> bool:
 Vector = NDArray[np.float32]
 Run = tuple[int, ...]
 """Numbers of the macro events of a super event, each one more than the one before."""
+
+
+def direction(macro: Node) -> Vector:
+    """Return the vector of a macro event, each of which has one."""
+    if macro.vector is None:
+        raise ValueError(f"macro event {macro.number} has no vector")
+    return macro.vector
+
 
 TOUCHED = 2
 """How many of the last super events a new macro event touches."""
@@ -241,18 +249,6 @@ class Episode:
     lines: tuple[Memory, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Macro:
-    """A macro event."""
-
-    number: int
-    label: str
-    summary: str
-    span: TimeSpan
-    clip: int
-    vector: Vector
-
-
 @dataclass(frozen=True)
 class SuperEvent:
     """A super event: the macro events of ``run``, with its label and description.
@@ -282,7 +278,7 @@ class SuperWindow:
 
     before: SuperEvent | None
     touched: Sequence[SuperEvent]
-    macros: Sequence[Macro]
+    macros: Sequence[Node]
     runs: Sequence[Run]
     sizes: Limits
 
@@ -309,7 +305,7 @@ class HierarchyWriter(Protocol):
     def supers(self, window: SuperWindow) -> list[SuperEvent]:
         """Return super events that are a partition of the window's macro events."""
 
-    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Macro]) -> SuperEvent:
+    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours, of all their macro events."""
 
     def root(self, title: str, supers: Sequence[SuperEvent]) -> Root:
@@ -372,22 +368,22 @@ class RuleWriter:
         known = {one.run: one for one in window.touched}
         return [known.get(run) or self.super_of(run, macros) for run in window.runs]
 
-    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Macro]) -> SuperEvent:
+    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours."""
         run = pair[0].run + pair[1].run
         return self.super_of(run, {macro.number: macro for macro in macros})
 
-    def super_of(self, run: Run, macros: dict[int, Macro]) -> SuperEvent:
+    def super_of(self, run: Run, macros: dict[int, Node]) -> SuperEvent:
         """Return the super event of some macro events."""
         own = [macros[number] for number in run]
-        centre = np.sum([macro.vector for macro in own], axis=0)
-        chosen: list[Macro] = []
-        for macro in sorted(own, key=lambda one: -round(float(one.vector @ centre), 6)):
+        centre = np.sum([direction(macro) for macro in own], axis=0)
+        chosen: list[Node] = []
+        for macro in sorted(own, key=lambda one: -round(float(direction(one) @ centre), 6)):
             words = " ".join(one.label for one in (*chosen, macro)).split()
             if not chosen or (len(chosen) < MOST_NAMES and len(words) < self._settings.label_words):
                 chosen.append(macro)
         label = ", ".join(dict.fromkeys(macro.label for macro in own if macro in chosen))
-        told = [macro.summary for macro in own if macro.summary != macro.label]
+        told = [macro.text for macro in own if macro.text != macro.label]
         text = _sentences(told, len(run)).replace(BREAK, " ")
         return SuperEvent(run, label, text or label, {}, {})
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from domain.built import Node
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.time import TimeSpan, format_clock
-from models.prompts import join_lines, prompts_beside, sanitise, sanitise_generated
+from models.prompts import join_lines, prompts_beside, sanitise_generated
 from strategies.memdreamer.settings import MINUTE, HierarchySettings, Limits
-from strategies.memdreamer.writer import Macro, SuperEvent
+from strategies.memdreamer.writer import SuperEvent
 
 prompt = prompts_beside(__file__)
 
@@ -51,14 +52,14 @@ def supers_rules(settings: HierarchySettings, sizes: Limits) -> str:
     )
 
 
-def supers_page(before: SuperEvent | None, macros: Sequence[Macro]) -> str:
+def supers_page(before: SuperEvent | None, macros: Sequence[Node]) -> str:
     """Return the request to group episodes."""
     head = ""
     if before is not None:
         label = sanitise_generated(before.label)
         head = f"{prompt('supers_before', number=before.run[0], label=label)}\n\n"
     shown = join_lines(
-        f"{one.number}. {one.span} {sanitise_generated(f'{one.label}: {one.summary}')}"
+        f"{one.number}. {one.span} {sanitise_generated(f'{one.label}: {one.text}')}"
         for one in macros
     )
     return prompt("supers", before=head, episodes=shown)
@@ -80,11 +81,6 @@ def root_page(supers: Iterable[SuperEvent]) -> str:
     """Return the request for what the whole is about."""
     shown = (f"{one.run[0]}. {one.label}: {one.text}" for one in supers)
     return prompt("root", events=join_lines(map(sanitise_generated, shown)))
-
-
-def repair_page(complaints: Iterable[str]) -> str:
-    """Return the request to reply again."""
-    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
 
 
 def line_text(line: Memory) -> str:

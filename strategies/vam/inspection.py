@@ -21,7 +21,7 @@ from strategies.event_documents import DocumentIndexes
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, spread_frames
 from strategies.vam.model_writer import InspectReply
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE
-from strategies.vam.search import FrameSearch, Search
+from strategies.vam.search import Search
 from strategies.vam.settings import LOOKING, InspectArguments
 from strategies.vam.summaries import Summarize
 from strategies.vam.times import StreamClocks
@@ -187,7 +187,7 @@ def opened_tools(store: Store, toolbox: Toolbox, name: str) -> dict[str, RunTool
     search = Search(indexes, frames, inspection, clocks, toolbox.images)
     return {
         SEARCH: search,
-        FRAMES: FrameSearch(search),
+        FRAMES: search.frames,
         INSPECT: Inspect(indexes, frames, inspection, clocks),
         SUMMARIZE: Summarize(store, indexes, clocks, name),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from agent.harness.inform import LoadedPictures
@@ -11,11 +12,13 @@ from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
-from models.messages import assistant, system, user
+from domain.texts import one_line
+from models.messages import system, user
 from models.prompts import prompts_beside
 from strategies.asked import question_block
 from strategies.policy_parts import (
     RuleWalk,
+    ask_sound,
     last_noted,
     options_argument,
     pictures_to_send,
@@ -34,7 +37,6 @@ from strategies.vam.model_writer import (
     plan_form,
     plan_page,
     plan_system,
-    repair_page,
 )
 from strategies.vam.settings import LOOKING, SUMMARIES
 from strategies.vam.times import timed_question
@@ -123,7 +125,7 @@ class PlanningPolicy:
         try:
             reply = self._plan(decision)
             planned = reply.action
-            reason = " ".join(reply.reason.split())
+            reason = one_line(reply.reason)
             if isinstance(planned, PlannedAnswer):
                 return Action(kind="answer", reason=reason, note=planned.model_dump_json())
             if isinstance(planned, PlannedSummary):
@@ -175,7 +177,7 @@ class PlanningPolicy:
         best = best_result(decision, planned.best_ref)
         options = bool(decision.question.options)
         return Conclusion(
-            text=" ".join(planned.answer.split()) or option,
+            text=one_line(planned.answer) or option,
             option=option or None,
             refs=() if best is None else (best.ref,),
             not_in_memory=best is None or not (planned.found or options),
@@ -219,34 +221,20 @@ class PlanningPolicy:
         rounds = self._settings.rounds
         history = history_of(one.found for one in decision.searches)
         page = plan_page(decision.question, history, decision.round, rounds, decision.complaint)
-        messages = [system(plan_system(rounds, self._tools, self._sources)), user(page)]
         kinds = [*self._tools, *(["answer"] if decision.searches else [])]
-        form = plan_form(kinds, self._sources)
         loaded = self._pictures(decision, DECIDE_SHARE)
-
-        def ask(purpose: str) -> PlannedReply:
-            return self._calls.ask(
-                purpose,
-                messages,
-                form,
-                round=decision.round,
-                temperature=TEMPERATURE,
-                images=loaded.images,
-                labels=loaded.labels,
-            )
-
-        try:
-            reply = ask("plan")
-            wrong = self._complaints(reply, kinds)
-            messages.append(assistant(reply.model_dump_json()))
-        except Unreadable as error:
-            wrong = [str(error)]
-        if wrong:
-            messages.append(user(repair_page(wrong)))
-            reply = ask("plan-repair")
-            if wrong := self._complaints(reply, kinds):
-                raise Unreadable(wrong[0])
-        return reply
+        return ask_sound(
+            partial(self._calls.ask, round=decision.round),
+            "plan",
+            plan_system(rounds, self._tools, self._sources),
+            page,
+            plan_form(kinds, self._sources),
+            lambda reply: self._complaints(reply, kinds),
+            strict=True,
+            temperature=TEMPERATURE,
+            images=loaded.images,
+            labels=loaded.labels,
+        )
 
     def _complaints(self, reply: PlannedReply, kinds: Sequence[str]) -> list[str]:
         action = reply.action

@@ -13,10 +13,8 @@ from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.query_context import TEMPERATURE
-from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
-from strategies.asked import quotation, weigh_documents
+from strategies.asked import documents_found
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
 from strategies.vam.settings import (
@@ -137,6 +135,18 @@ class Search:
         self._by_text(results, view, arguments, inside)
         self._by_example(results, view, arguments, inside)
         return self._retrieval(view, arguments, results, all_documents, use)
+
+    def frames(self, view: MemoryView, arguments: FrameArguments, use: ToolUse) -> Retrieval:
+        """Return the frames nearest to a text.
+
+        Raises:
+            InputError: the profile has no image-text model.
+        """
+        query = SearchQuery(q=arguments.query, top_k=arguments.top_k, threshold=0.0)
+        made = self(view, SearchArguments(queries=(query,), sources=(Source.FRAME,)), use)
+        if not made.images:
+            raise InputError(made.searched)
+        return made.model_copy(update={"mode": "frames"})
 
     def _span(
         self,
@@ -259,7 +269,6 @@ class Search:
     ) -> Retrieval:
         found = [one for one in results.documents.values() if one.document.ref not in use.seen]
         found.sort(key=lambda one: -one.score)
-        pieces = [one.piece for one in found]
         frames = sorted(results.frames.values(), key=lambda one: -one.score)
         fresh = [one for one in frames if one.frame.ref not in use.seen]
         looked = [one for frames in results.inspected.values() for one in frames][:MOST_INSPECTED]
@@ -275,47 +284,24 @@ class Search:
             [one.frame for one in ranked], [one.score for one in ranked], readings
         )
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
-        weighed = weigh_documents(
-            self._indexes.text, documents, query, arguments.options, view, found
-        )
         shown = (
             one.model_copy(update={"seen": seen.get(one.ref, "")})
             for one in map(image_evidence, images)
         )
-        pieces = [*self._clocks.named([*pieces, *shown])]
-        best = max((piece.score for piece in pieces), default=0.0)
-        close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
-        return Retrieval(
-            mode="search",
-            query=query,
-            evidence=tuple(sorted(pieces, key=lambda piece: -piece.score)),
-            images=tuple(images),
-            nothing_close=not close,
-            searched="; ".join(results.searched),
-            weighed=weighed,
-            temperature=TEMPERATURE,
-            quotes=() if arguments.options else quotation(self._indexes, query, found),
+        pieces = self._clocks.named([*(one.piece for one in found), *shown])
+        return documents_found(
+            self._indexes,
+            "search",
+            query,
+            arguments.options,
+            view,
+            use,
+            documents,
+            found,
+            sorted(pieces, key=lambda piece: -piece.score),
+            images,
+            "; ".join(results.searched),
         )
-
-
-class FrameSearch:
-    """Finds frames by what they show."""
-
-    def __init__(self, search: Search) -> None:
-        self._search = search
-
-    def __call__(self, view: MemoryView, arguments: FrameArguments, use: ToolUse) -> Retrieval:
-        """Return the frames nearest to a text.
-
-        Raises:
-            InputError: the profile has no image-text model.
-        """
-        query = SearchQuery(q=arguments.query, top_k=arguments.top_k, threshold=0.0)
-        wanted = SearchArguments(queries=(query,), sources=(Source.FRAME,))
-        made = self._search(view, wanted, use)
-        if not made.images:
-            raise InputError(made.searched)
-        return made.model_copy(update={"mode": "frames"})
 
 
 def _within(

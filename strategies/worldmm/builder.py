@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from agent.builder import BuildModels, note_rules
+from agent.builder import BuildModels, MemoryBuilder, note_rules
 from agent.reasoners.port import Unreadable
 from domain.built import (
     BuiltMemory,
     Change,
-    EntityDraft,
+    Entity,
     EntityKey,
-    NodeDraft,
-    RelationDraft,
+    Node,
+    Relation,
     WatchedClip,
 )
 from domain.media import Video
-from domain.memories import MemoryKind, MemorySource
+from domain.memories import Memory, MemoryKind
 from domain.people import TAG
 from domain.stated import EntityKind, StatedFacts
 from domain.time import TimeSpan
@@ -27,12 +28,12 @@ from retrieval.english import Known, is_narrated
 from strategies.worldmm.captions import (
     MENTIONED,
     ScaleWindow,
-    SeenLine,
     due_windows,
     extract,
     finer_windows,
     finest_caption,
     level_of,
+    speaker_of,
     summarised_scale,
 )
 from strategies.worldmm.model_writer import ModelWriter
@@ -42,21 +43,14 @@ from strategies.worldmm.settings import WorldMemorySettings
 _LOG = logging.getLogger(f"homer.{__name__}")
 
 
-class WorldBuilder:
-    """Builds ten minutes at a time, by rules or with a language model."""
-
-    version = 1
-
-    def __init__(self, settings: WorldMemorySettings | None = None) -> None:
-        self._settings = settings or WorldMemorySettings()
-        self.step_ms = self._settings.semantic_window_ms
-        self.look_back_ms = max(self._settings.scales_ms[0], self._settings.short_scales_ms[0])
-
-    def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
-    ) -> WorldBuild:
-        """Begin or resume the build of a video."""
-        return WorldBuild(self._settings, video, built, earlier, models)
+def world_builder(settings: WorldMemorySettings) -> MemoryBuilder:
+    """Return what builds ten minutes at a time, by rules or with a language model."""
+    return MemoryBuilder(
+        version=1,
+        step_ms=settings.semantic_window_ms,
+        look_back_ms=max(settings.scales_ms[0], settings.short_scales_ms[0]),
+        begin=partial(WorldBuild, settings),
+    )
 
 
 class WorldBuild:
@@ -83,7 +77,7 @@ class WorldBuild:
         self._writer = ModelWriter(models.model, settings) if models.model else None
         self._scales = settings.scales(video.duration_ms or None)
         self._built_ms = earlier[-1].span.end_ms if earlier else 0
-        self._lines = [line for clip in earlier for line in seen_lines(clip)]
+        self._lines = seen_lines(earlier)
         scales = {level_of(scale): scale for scale in self._scales}
         stored = [(scales[node.level], node) for node in built.nodes if node.level in scales]
         self._captions = {(scale, node.number): node.text for scale, node in stored}
@@ -100,12 +94,12 @@ class WorldBuild:
         """Return the captions that these clips complete, with their entities and triples."""
         if not clips:
             return Change()
-        lines = [line for clip in clips for line in seen_lines(clip)]
+        lines = seen_lines(clips)
         self._lines += lines
         seen_ms = clips[-1].span.end_ms
         people = {name for name, kind in self._types.items() if kind == EntityKind.PERSON}
-        people |= {line.speaker for line in lines if line.speaker}
-        described = [line.text for line in lines if not line.speaker]
+        people |= {who for line in lines if (who := speaker_of(line))}
+        described = [line.text for line in lines if not speaker_of(line)]
         names = tuple(sorted(name for name in people if not TAG.fullmatch(name)))
         known = Known(people=names, narrated=bool(described) and is_narrated(described))
         nodes, written = [], []
@@ -138,18 +132,16 @@ class WorldBuild:
         first: dict[EntityKey, int] = {}
         for relation in relations:
             for key in (relation.subject, relation.object):
-                first[key] = min(first.get(key, relation.clip), relation.clip)
+                first[key] = min(first.get(key, relation.from_clip), relation.from_clip)
         new = {key: clip for key, clip in first.items() if key.name not in before}
         triples = [one for one in relations if one.predicate != MENTIONED]
         texts = [node.text for node in nodes] + [key.name for key in new]
-        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
+        distinct = list(dict.fromkeys([*texts, *(one.text for one in triples)]))
         vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
         return Change(
             nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
-            entities=[
-                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
-            ],
-            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
+            entities=[Entity(key, clip, vector=vectors[key.name]) for key, clip in new.items()],
+            relations=[replace(one, vector=vectors.get(one.text)) for one in relations],
             closed=closed,
         )
 
@@ -203,15 +195,15 @@ class WorldBuild:
             note_rules(_LOG, "the triples of a caption are by rules: no reply could be read")
         return None
 
-    def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> NodeDraft:
+    def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> Node:
         finer = summarised_scale(self._scales, window.scale_ms)
         parts = [] if finer is None else list(finer_windows(window, finer))
-        return NodeDraft(
+        return Node(
             level=level_of(window.scale_ms),
             number=window.number,
             text=text,
             span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
-            clip=clip,
+            from_clip=clip,
             children=tuple(
                 one.number for one in parts if (one.scale_ms, one.number) in self._captions
             ),
@@ -219,20 +211,20 @@ class WorldBuild:
 
     def _relations(
         self, found: StatedFacts, window: ScaleWindow, clip: int, seen_ms: int
-    ) -> Iterator[RelationDraft]:
+    ) -> Iterator[Relation]:
         """Yield the triples of a caption, and a mention of every entity that is in none."""
         ends = {name for triple in found.triples for name in (triple.subject, triple.object)}
         stated = [(one.subject, one.predicate, one.object) for one in found.triples]
         mentions = [(e.name, MENTIONED, e.name) for e in found.entities if e.name not in ends]
         level = level_of(window.scale_ms)
         for subject, predicate, target in [*stated, *mentions]:
-            yield RelationDraft(
+            yield Relation(
                 level=level,
                 subject=self._key(subject),
                 predicate=predicate,
                 object=self._key(target),
                 span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
-                clip=clip,
+                from_clip=clip,
                 evidence=(clip,),
                 node=(level, window.number),
             )
@@ -241,15 +233,6 @@ class WorldBuild:
         return EntityKey(self._types.setdefault(name, str(EntityKind.CONCEPT)), name)
 
 
-def triple_text(relation: RelationDraft) -> str:
-    """Return a relation as a sentence, as it is embedded and shown."""
-    return f"{relation.subject.name} {relation.predicate} {relation.object.name}"
-
-
-def seen_lines(clip: WatchedClip) -> Iterator[SeenLine]:
-    """Yield what happened in a clip: its episodic lines."""
-    for line in clip.lines:
-        if line.kind is MemoryKind.EPISODIC:
-            said = line.source is MemorySource.SAID
-            speaker = line.speaker or "" if said else ""
-            yield SeenLine(span=line.span, text=line.text, speaker=speaker)
+def seen_lines(clips: Iterable[WatchedClip]) -> list[Memory]:
+    """Return what happened in clips: their episodic lines."""
+    return [one for clip in clips for one in clip.lines if one.kind is MemoryKind.EPISODIC]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import TypeVar
 
 from agent.builder import AskModel
-from agent.reasoners.port import Unreadable
+from domain.people import tags_in
 from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.prompts import prompts_beside
@@ -25,9 +24,7 @@ from strategies.worldmm.replies import (
     caption_page,
     consolidate_page,
     is_sound,
-    repair_page,
     semantic_page,
-    tags_in,
     triples_page,
 )
 from strategies.worldmm.semantic import Consolidation, complaints_about
@@ -44,25 +41,25 @@ class ModelWriter:
     """Writes WorldMM's memory. Each method raises ``Unreadable`` where no reply can be read."""
 
     def __init__(self, model: AskModel, settings: WorldMemorySettings) -> None:
-        self._ask, self._settings = partial(ask_sound, model, repair_page), settings
+        self._model, self._settings = model, settings
 
     def caption(self, span: TimeSpan, lines: Sequence[str]) -> str:
         """Return the caption of a stretch from its lines or finer captions, in order."""
         rules = prompt("caption_system", sentences=self._settings.summary_sentences)
-        reply = self._ask(
+        return ask_sound(
+            self._model.ask,
             "caption",
             rules,
             caption_page(span, lines),
             WrittenCaption,
             lambda written: written.complaints(lines),
-        )
-        if wrong := reply.complaints(lines):
-            raise Unreadable(wrong[0])
-        return reply.text
+            strict=True,
+        ).text
 
     def facts(self, caption: str, people: Sequence[str]) -> StatedFacts:
         """Return the entities and triples of a caption."""
-        reply = self._ask(
+        reply = ask_sound(
+            self._model.ask,
             "triples",
             prompt("triples_system"),
             triples_page(caption, people),
@@ -78,7 +75,8 @@ class ModelWriter:
 
         What names people by tags that none of the triples has is left out.
         """
-        reply = self._ask(
+        reply = ask_sound(
+            self._model.ask,
             "semantic",
             prompt("semantic_system"),
             semantic_page(span, triples),
@@ -92,7 +90,8 @@ class ModelWriter:
     def consolidation(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
         """Decide which existing triples a new one replaces, and how it reads then."""
         shown = len(existing)
-        decision = self._ask(
+        decision = ask_sound(
+            self._model.ask,
             "consolidate",
             prompt("consolidate_system"),
             consolidate_page(new, existing),

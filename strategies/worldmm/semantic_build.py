@@ -9,7 +9,7 @@ import numpy as np
 
 from agent.builder import Embed, note_rules
 from agent.reasoners.port import Unreadable
-from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
+from domain.built import BuiltMemory, EntityKey, Relation
 from domain.stated import Triple
 from domain.time import TimeSpan
 from strategies.worldmm.captions import MENTIONED, SEMANTIC
@@ -143,15 +143,10 @@ class SemanticBuild:
         self._key_of, self._model = key_of, model
         self._recurring = Recurrences(settings.semantic_window_ms)
         self._spans: dict[str, TimeSpan] = {}
-        self._keys = {entity.id: entity.key for entity in built.entities}
-        self._recurring.add(
-            self._seen(self._triple(r.subject, r.predicate, r.object), r.span, r.from_clip)
-            for r in built.relations
-            if r.level == level and r.predicate != MENTIONED
-        )
+        self._recurring.add(self._seen(built.relations))
         self._valid = [
             SemanticTriple(
-                triple=self._triple(r.subject, r.predicate, r.object),
+                triple=_triple(r),
                 occasions=max(1, len(r.evidence)),
                 days=(),
                 evidence=tuple(map(str, r.evidence)),
@@ -162,37 +157,22 @@ class SemanticBuild:
         ]
 
     def step(
-        self, relations: Sequence[RelationDraft], span: TimeSpan, clip: int
-    ) -> tuple[list[RelationDraft], list[ClosedRelation]]:
+        self, relations: Sequence[Relation], span: TimeSpan, clip: int
+    ) -> tuple[list[Relation], list[Relation]]:
         """Return the semantic relations that the triples of a step begin and close.
 
         Args:
             relations: of the captions of the step.
             clip: from which on the change is known.
         """
-        seen = [
-            self._seen(
-                Triple(subject=r.subject.name, predicate=r.predicate, object=r.object.name),
-                r.span,
-                r.clip,
-            )
-            for r in relations
-            if r.level == self._level and r.predicate != MENTIONED
-        ]
-        change = self._change(seen, span, clip)
+        change = self._change(self._seen(relations), span, clip)
         gone = {(one.triple, one.from_clip) for one in change.closed}
         self._valid = [one for one in self._valid if (one.triple, one.from_clip) not in gone]
         self._valid += change.added
-        return [self._relation(one, clip) for one in change.added], [
-            ClosedRelation(
-                SEMANTIC,
-                self._key_of(one.triple.subject),
-                one.triple.predicate,
-                self._key_of(one.triple.object),
-                clip,
-            )
-            for one in change.closed
-        ]
+        added, closed = (
+            [self._relation(one) for one in changed] for changed in (change.added, change.closed)
+        )
+        return added, closed
 
     def _change(self, seen: Sequence[EpisodicTriple], span: TimeSpan, clip: int) -> SemanticChange:
         """Return what the model makes of triples; by rules without one, or without a reply."""
@@ -205,22 +185,30 @@ class SemanticBuild:
         lasting = list(self._recurring.lasting(again, self._settings.occasions))
         return consolidate_by_rules(lasting, self._valid, clip)
 
-    def _seen(self, triple: Triple, span: TimeSpan, clip: int) -> EpisodicTriple:
-        self._spans[str(clip)] = span
-        return EpisodicTriple(triple=triple, ref=str(clip), span=span, clip=clip)
+    def _seen(self, relations: Iterable[Relation]) -> list[EpisodicTriple]:
+        """Return the triples that captions of the finest scale state, and note when they did."""
+        stated = [r for r in relations if r.level == self._level and r.predicate != MENTIONED]
+        self._spans |= {str(one.from_clip): one.span for one in stated}
+        return [
+            EpisodicTriple(
+                triple=_triple(one), ref=str(one.from_clip), span=one.span, clip=one.from_clip
+            )
+            for one in stated
+        ]
 
-    def _triple(self, subject: int, predicate: str, target: int) -> Triple:
-        keys = self._keys
-        return Triple(subject=keys[subject].name, predicate=predicate, object=keys[target].name)
-
-    def _relation(self, one: SemanticTriple, clip: int) -> RelationDraft:
+    def _relation(self, one: SemanticTriple) -> Relation:
         spans = [self._spans[ref] for ref in one.evidence if ref in self._spans]
-        return RelationDraft(
+        return Relation(
             level=SEMANTIC,
             subject=self._key_of(one.triple.subject),
             predicate=one.triple.predicate,
             object=self._key_of(one.triple.object),
             span=spans[-1] if spans else TimeSpan.of(0, 0),
-            clip=clip,
+            from_clip=one.from_clip,
             evidence=tuple(int(ref) for ref in one.evidence),
+            to_clip=one.to_clip,
         )
+
+
+def _triple(one: Relation) -> Triple:
+    return Triple(subject=one.subject.name, predicate=one.predicate, object=one.object.name)

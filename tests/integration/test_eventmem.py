@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from agent.strategy import ToolArguments, ToolUse
 from domain.asking import Question
-from domain.built import StoredNode
+from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.media import Clip
@@ -97,7 +97,7 @@ def built_stream(stream: Store) -> Store:
     return stream
 
 
-def nodes(store: Store, level: str = "event") -> list[StoredNode]:
+def nodes(store: Store, level: str = "event") -> list[Node]:
     with store.begin() as session:
         found = read_built(session, PARTY, "eventmem").nodes
     return [node for node in found if node.level == level]

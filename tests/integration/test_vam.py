@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from agent.strategy import ToolArguments, ToolUse
 from domain.asking import Question
-from domain.built import StoredNode
+from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.streams import Stream
@@ -93,7 +93,7 @@ def rows(store: Store) -> list[dict[str, Any]]:
         return [record for record in video_records(session, PARTY) if record["row"] in kinds]
 
 
-def nodes(store: Store, level: str = "event") -> list[StoredNode]:
+def nodes(store: Store, level: str = "event") -> list[Node]:
     with store.begin() as session:
         found = read_built(session, PARTY, "vam").nodes
     return [node for node in found if node.level == level]

@@ -120,12 +120,7 @@ def built(store: Store, server: OpenAIServer, **more: Any) -> ModelUse:
 def lasting(store: Store) -> list[tuple[str, int, int | None]]:
     with store.begin() as session:
         memory = read_built(session, PARTY, "worldmm")
-    names = {entity.id: entity.key.name for entity in memory.entities}
-    return [
-        (f"{names[r.subject]} {r.predicate} {names[r.object]}", r.from_clip, r.to_clip)
-        for r in memory.relations
-        if r.level == "semantic"
-    ]
+    return [(r.text, r.from_clip, r.to_clip) for r in memory.relations if r.level == "semantic"]
 
 
 def captions(store: Store, level: str) -> list[str]:
@@ -298,10 +293,9 @@ def test_a_reply_is_repaired_and_the_unsound_is_dropped(garden: Store, model: Wo
     with garden.begin() as session:
         memory = read_built(session, PARTY, "worldmm")
         purposes = list(session.scalars(select(ModelCallRow.purpose).order_by(ModelCallRow.id)))
-    names = {entity.id: entity.key for entity in memory.entities}
     first = memory.relations[0]
-    assert (names[first.subject].type, first.predicate) == ("PERSON", "paint")
-    assert not {"boat", "<face_9>"} & {key.name for key in names.values()}
+    assert (first.subject.type, first.predicate) == ("PERSON", "paint")
+    assert not {"boat", "<face_9>"} & {entity.key.name for entity in memory.entities}
     assert purposes[:3] == ["worldmm caption", "worldmm triples", "worldmm triples-repair"]
 
 
