@@ -50,3 +50,20 @@ class CallTotals(Frozen):
         """Return the sum of both."""
         ours, theirs = self.model_dump(), other.model_dump()
         return CallTotals(**{name: ours[name] + theirs[name] for name in ours})
+
+    def __mul__(self, times: float) -> CallTotals:
+        """Return so many times as much, counts rounded."""
+        return CallTotals(
+            calls=round(self.calls * times),
+            failed=round(self.failed * times),
+            tokens_in=round(self.tokens_in * times),
+            tokens_out=round(self.tokens_out * times),
+            cost_usd=self.cost_usd * times,
+            ms=round(self.ms * times),
+        )
+
+    def __str__(self) -> str:
+        """Return calls, tokens and cost in words."""
+        tokens = self.tokens_in + self.tokens_out
+        cost = f", ${self.cost_usd:.4f}" if self.cost_usd else ""
+        return f"{self.calls:,} calls, {tokens:,} tokens{cost}"

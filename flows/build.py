@@ -25,10 +25,11 @@ from agent.reasoners.reader import worded_chapter
 from agent.strategy import Strategy
 from domain import faults
 from domain.built import RULES, BuiltMemory, WatchedClip
+from domain.calls import CallTotals
 from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
-from flows.builder_model import ModelUse, builder_model, clip_loader
+from flows.builder_model import builder_model, clip_loader
 from flows.executors import Executor, Step
 from flows.reporting import run_reported
 from flows.workspace import Workspace
@@ -59,7 +60,7 @@ OnStep = Callable[[int, int], None]
 Progress = Callable[[str], OnStep]
 
 
-OnUse = Callable[[ModelUse, ModelUse | None], None]
+OnUse = Callable[[CallTotals, CallTotals | None], None]
 """Called with what the language model took so far, and may take in all; None: not known yet."""
 
 
@@ -75,7 +76,7 @@ class Built:
     strategy: str
     clips: int
     total: int
-    use: ModelUse | None = None
+    use: CallTotals | None = None
     remark: str = ""
     seconds: float = 0.0
 
@@ -228,21 +229,16 @@ def _build_windows(
     """
     store, has_model = workspace.store, workspace.profile.writer == "llm"
 
-    def usage() -> ModelUse:
+    def usage() -> CallTotals:
         # The calls on record for the video, of other work too.
         with store.begin() as session:
-            rows = usage_by_clip(session, video.id).values()
-        each = (
-            ModelUse(row.calls, row.tokens_in, row.tokens_out, row.cost_usd, row.ms / 1_000)
-            for row in rows
-        )
-        return sum(each, ModelUse())
+            return sum(usage_by_clip(session, video.id).values(), CallTotals())
 
     def due() -> int | None:
         with store.begin() as session:
             return builder.due(session, video.id, workspace.settings.memory, ended=ended)
 
-    used_before = usage() if has_model else ModelUse()
+    used_before = usage() if has_model else CallTotals()
     with store.begin() as session:
         if again:
             # Replies that a language model gave are not reused. A row of ``builds`` without a clip

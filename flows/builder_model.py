@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import astuple, dataclass
-from operator import add
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +11,7 @@ from typing_extensions import Unpack
 
 from agent.builder import AskOptions, LoadClip, Reply, no_clip, note_writer
 from agent.reasoners.port import Unreadable
-from domain.calls import CallRecord
+from domain.calls import CallRecord, CallTotals
 from domain.errors import BlobGone, InputError, MediaError, ModelError
 from domain.media import Video
 from domain.time import TimeSpan
@@ -27,36 +25,7 @@ from perception.decode import read_clips
 from perception.source import probe
 from store.queries.audit import is_erased
 from store.queries.builds import built_at
-from store.queries.calls import usage_of_builder
-
-
-@dataclass(frozen=True)
-class ModelUse:
-    """What calls to a language model took; no cost where no price is known."""
-
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-    seconds: float = 0.0
-
-    def __add__(self, other: ModelUse) -> ModelUse:
-        return ModelUse(*map(add, astuple(self), astuple(other)))
-
-    def __mul__(self, times: float) -> ModelUse:
-        return ModelUse(
-            round(self.calls * times),
-            round(self.tokens_in * times),
-            round(self.tokens_out * times),
-            self.cost_usd * times,
-            self.seconds * times,
-        )
-
-    def __str__(self) -> str:
-        """Return it in words."""
-        tokens = self.tokens_in + self.tokens_out
-        cost = f", ${self.cost_usd:.4f}" if self.cost_usd else ""
-        return f"{self.calls:,} calls, {tokens:,} tokens{cost}"
+from store.queries.calls import mean_step_usage
 
 
 class BuilderModel:
@@ -73,7 +42,7 @@ class BuilderModel:
         self._workspace, self._video, self._strategy = workspace, video, strategy
         self.role = role
         self._replied = False
-        self.use = ModelUse()
+        self.use = CallTotals()
         self.begin_step(-1)
 
     def begin_step(self, last: int) -> None:
@@ -88,7 +57,14 @@ class BuilderModel:
 
     def _record(self, call: CallRecord) -> None:
         self._replied = call.reply is not None
-        self.use += ModelUse(1, call.tokens_in, call.tokens_out, call.cost_usd, call.ms / 1_000)
+        self.use += CallTotals(
+            calls=1,
+            failed=call.error is not None,
+            tokens_in=call.tokens_in,
+            tokens_out=call.tokens_out,
+            cost_usd=call.cost_usd,
+            ms=call.ms,
+        )
         self._recording.record(call)
 
     def _recorded(self, request: str) -> Recorded | None:
@@ -96,14 +72,10 @@ class BuilderModel:
         self._replied = found is not None and found.reply is not None
         return found
 
-    def mean_step(self) -> ModelUse | None:
+    def mean_step(self) -> CallTotals | None:
         """Return what a step of such builds took in the mean; None if none is on record."""
         with self._workspace.store.begin() as session:
-            known = usage_of_builder(session, self._chat.model, self._strategy)
-        if not known.steps:
-            return None
-        amounts = (known.calls, known.tokens_in, known.tokens_out, known.cost_usd)
-        return ModelUse(*amounts, known.ms / 1_000) * (1 / known.steps)
+            return mean_step_usage(session, self._chat.model, self._strategy)
 
     @property
     def sees(self) -> bool:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from domain.calls import CallTotals
 from domain.words import format_time
 from evals.training import export as training
 from evals.training.export import TrainingManifest
 from flows.build import Built, OnUse
 from flows.build import build as build_memory
-from flows.builder_model import ModelUse
 from flows.reembed import ReembedPlan, fitting_thresholds, plan_reembedding
 from flows.reembed import reembed as run_reembedding
 from flows.reporting import connect_to_prefect
@@ -85,13 +85,13 @@ def build(
 def show_use(progress: Meter, name: str) -> OnUse:
     """Return a callback that says what a build will take, then beside the bar what it took."""
 
-    def show(so_far: ModelUse, whole: ModelUse | None) -> None:
+    def show(so_far: CallTotals, whole: CallTotals | None) -> None:
         if whole and not whole.calls:
             return  # Nothing that was seen so far gave the model anything to write.
         if so_far.calls and whole:
             progress.aside(f"{so_far} of about {whole}")
         elif whole:
-            took = format_time(round(whole.seconds * 1_000))
+            took = format_time(whole.ms)
             progress.say(f"{name}: about {whole}, {took} of replies, as builds on record took")
         elif not so_far.calls:
             progress.say(f"{name}: no build by this model is on record; see its cost after a step")

@@ -26,10 +26,9 @@ from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
 from people.characters import ClipPeople
 from people.placing import people_at
-from retrieval.people_in_query import view_people, with_current_names
+from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
-from store.queries.characters import people_as_of
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
@@ -114,7 +113,7 @@ def load_moment(
         clip = clip_at(session, video, at_ms)
         if clip is None or clip > scope.last_clip:
             return (MemoryOfMoment(),)
-        names = view_people({video: people_as_of(session, scope)}).names(video)
+        names = names_as_of(session, scope)
         shared = _shared(session, scope, clip, at_ms, names)
         return shared, *_built(session, scope, clip, at_ms, names)
 

@@ -18,11 +18,10 @@ from domain.words import plain_line
 from flows.build import build
 from flows.workspace import open_workspace
 from library.params import AsOf, OnCommandLine, VideoName
-from retrieval.people_in_query import view_people, with_current_names
+from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.progress import SILENT, Progress, import_progress
 from store.queries.builds import built_through
-from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.outline import nodes_of_levels
 from store.queries.videos import find_video
@@ -144,14 +143,13 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         scope: Scope = memory_view(session, [video.id], as_of_ms).scopes[0]
         nodes = nodes_of_levels(session, scope, strategy.memory, [one.level for one in levels])
         built = built_through(session, video.id, strategy.memory) >= 0
-        people = view_people({video.id: people_as_of(session, scope)})
+        names = names_as_of(session, scope)
     whole = next((node for node in nodes if node.level == levels[0].level), None)
     if whole is None:
         command = f"homer build {video.id[:8]} --memory {strategy.name}"
         if built:
             raise InputError(f"{video.title} has no outline yet: {command}")
         raise InputError(f"{video.title} has no outline: {command}")
-    names = people.names(video.id)
 
     def words(text: str) -> str:
         return plain_line(tags_in_words(with_current_names(text, names)))

@@ -18,11 +18,10 @@ from domain.memories import MemoryKind, Scope, with_attribution
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from retrieval.built_views import BuiltIndexes, check_built, holds
-from retrieval.people_in_query import view_people, with_current_names
+from retrieval.people_in_query import names_as_of, with_current_names
 from retrieval.relevance import CosineScale, closeness, cosine_scale
 from retrieval.terms import terms
 from store.database import Store
-from store.queries.characters import people_as_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -313,8 +312,7 @@ class DocumentIndexes:
         built = self._indexes.of(scope.video)
         check_built(scope.video, built.encoder, self.text.name)
         with self._store.begin() as session:
-            people = people_as_of(session, scope)
-        names = view_people({scope.video: people}).names(scope.video)
+            names = names_as_of(session, scope)
         revisions = built.named(tuple(sorted(names.items())))
         known = [document for document in revisions if holds(document, scope.last_clip)]
         return EventDocuments(known, self.scale)

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
@@ -110,6 +110,22 @@ def call_of_video(
     return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
+_TOTALS: tuple[ColumnElement[Any], ...] = (
+    func.count().label("calls"),
+    func.count(ModelCallRow.error).label("failed"),
+    *(
+        func.coalesce(func.sum(amount), 0).label(amount.key)
+        for amount in (
+            ModelCallRow.tokens_in,
+            ModelCallRow.tokens_out,
+            ModelCallRow.cost_usd,
+            ModelCallRow.ms,
+        )
+    ),
+)
+"""The fields of ``CallTotals``."""
+
+
 def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotals]:
     """Return what a video's writers took, by clip.
 
@@ -117,10 +133,8 @@ def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotal
     are those for no single clip: vectors of captions, and new vectors.
     """
     row = ModelCallRow
-    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    counts = (func.count().label("calls"), func.count(row.error).label("failed"))
     query = (
-        select(row.clip, *counts, *(func.sum(amount).label(amount.key) for amount in amounts))
+        select(row.clip, *_TOTALS)
         .where(row.video_id == video_id, row.trajectory_id.is_(None))
         .group_by(row.clip)
         .order_by(row.clip)
@@ -156,27 +170,18 @@ def usage_of_searches(session: Session) -> SearchCost:
     return SearchCost(requests=requests, tokens=int(tokens_in), cost_usd=float(cost_usd))
 
 
-class StepsUsage(NamedTuple):
-    """What the calls of a builder took, over so many steps of builds."""
+def mean_step_usage(session: Session, model: str, builder: str) -> CallTotals | None:
+    """Return what calls of a model took that a step of builds of a strategy made, in the mean.
 
-    steps: int
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
-
-
-def usage_of_builder(session: Session, model: str, builder: str) -> StepsUsage:
-    """Return what the calls of a model on record took that were made for builds of a strategy."""
+    None if none is on record.
+    """
     row = ModelCallRow
     steps = func.count(func.distinct(tuple_(row.video_id, row.clip)))
-    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    sums: list[ColumnElement[Any]] = [func.coalesce(func.sum(one), 0) for one in amounts]
-    columns: list[ColumnElement[Any]] = [steps, func.count(), *sums]
     of_builder = row.purpose.startswith(f"{builder} ", autoescape=True)
-    found = session.execute(select(*columns).where(row.model == model, of_builder)).one()
-    return StepsUsage._make(found)
+    query = select(steps.label("steps"), *_TOTALS).where(row.model == model, of_builder)
+    used = dict(session.execute(query).mappings().one())
+    count = used.pop("steps")
+    return CallTotals.model_validate(used) * (1 / count) if count else None
 
 
 def images_sent(session: Session, video_id: str) -> int:

@@ -7,7 +7,8 @@ mended by code: whatever a model replies, episodes and super events are a partit
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from agent.builder import AskModel, note_rules
 from agent.reasoners.port import Unreadable
@@ -15,8 +16,9 @@ from domain.built import Node
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.people import tags_in
 from domain.texts import one_line
-from strategies.memdreamer import writing_pages as pages
-from strategies.memdreamer.settings import SECOND, HierarchySettings
+from domain.time import TimeSpan, format_clock
+from models.prompts import join_lines, prompts_beside, sanitise_generated
+from strategies.memdreamer.settings import MINUTE, SECOND, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph
 from strategies.memdreamer.writer import (
     Episode,
@@ -38,9 +40,13 @@ from strategies.memdreamer.written import (
     WrittenRoot,
     WrittenSuper,
     WrittenSupers,
+    line_text,
     short,
+    shown_texts,
 )
 from strategies.policy_parts import ask_sound, made_up
+
+prompt = prompts_beside(__file__)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -65,13 +71,16 @@ class HierarchyByModel:
         lines = _shown(window.lines)
         if not lines:
             return self._rules.episodes(window)
-        texts = [pages.line_text(line) for line in lines]
+        texts = [line_text(line) for line in lines]
+        least, most = self._settings.episode_ms
+        words = self._settings.label_words
+        note = f" {prompt('episodes_ended')}" if window.ended else ""
         try:
             reply = ask_sound(
                 self._model.ask,
                 "episodes",
-                pages.episodes_rules(self._settings),
-                pages.episodes_page(window.span, lines, ended=window.ended),
+                prompt("episodes_system", least=least // MINUTE, most=most // MINUTE, words=words),
+                prompt("episodes", lines=_numbered(lines), ended=note, **_times(window.span)),
                 WrittenEpisodes,
                 lambda written: written.complaints(texts, ended=window.ended),
             )
@@ -103,14 +112,16 @@ class HierarchyByModel:
 
     def _labelled(self, by_rules: Episode, written: WrittenEpisode) -> Episode:
         """Return an episode as it was written; by rules where that names nobody known."""
-        known = tags_in(pages.line_text(line) for line in by_rules.lines)
-        label = short(written.label, self._settings.label_words - 1)
-        summary = one_line(written.summary)[:LONGEST_TEXT]
-        if not label or made_up([label], known):
-            label = by_rules.label
-        if not summary or made_up([summary], known):
-            summary = by_rules.summary
-        return Episode(by_rules.span, label, summary, by_rules.lines)
+        known = [line_text(line) for line in by_rules.lines]
+        label, summary = self._sound(written.label, written.summary, known)
+        return replace(by_rules, label=label or by_rules.label, summary=summary or by_rules.summary)
+
+    def _sound(self, label: str, text: str, known: Iterable[str]) -> tuple[str, str]:
+        """Return a label and a text in their limits; "" for one that names nobody known."""
+        tags = tags_in(known)
+        label = short(label, self._settings.label_words - 1)
+        text = one_line(text)[:LONGEST_TEXT]
+        return "" if made_up([label], tags) else label, "" if made_up([text], tags) else text
 
     def graph(
         self, episode: Episode, numbers: Numbers, types: dict[str, str], people: Sequence[str]
@@ -120,12 +131,13 @@ class HierarchyByModel:
         if not lines:
             return self._rules.graph(episode, numbers, types, people)
         reader = GraphOfReply(episode.span, lines)
+        shown, label = _numbered(lines, texts=True), sanitise_generated(episode.label)
         try:
             reply = ask_sound(
                 self._model.ask,
                 "graph",
-                pages.graph_rules(),
-                pages.graph_page(episode.span, episode.label, lines),
+                prompt("graph_system"),
+                prompt("graph", label=label, lines=shown, **_times(episode.span)),
                 WrittenGraph,
                 reader.complaints,
             )
@@ -138,13 +150,30 @@ class HierarchyByModel:
         """Return super events of the window's macro events as the model groups them."""
         numbers = [macro.number for macro in window.macros]
         texts = [f"{macro.label} {macro.text}" for macro in window.macros]
-        before = window.before.run[0] if window.before else None
+        before, head = None, ""
+        if window.before is not None:
+            before = window.before.run[0]
+            label = sanitise_generated(window.before.label)
+            head = f"{prompt('supers_before', number=before, label=label)}\n\n"
+        least, most = window.sizes
+        rules = prompt(
+            "supers_system",
+            least=least,
+            most=most,
+            words=self._settings.label_words,
+            from_words=self._settings.super_words[0],
+            to_words=self._settings.super_words[1],
+        )
+        shown = join_lines(
+            f"{one.number}. {one.span} {sanitise_generated(f'{one.label}: {one.text}')}"
+            for one in window.macros
+        )
         try:
             reply = ask_sound(
                 self._model.ask,
                 "supers",
-                pages.supers_rules(self._settings, window.sizes),
-                pages.supers_page(window.before, window.macros),
+                rules,
+                prompt("supers", before=head, episodes=shown),
                 WrittenSupers,
                 lambda written: written.complaints(numbers, texts, window.sizes[1], before),
             )
@@ -160,19 +189,14 @@ class HierarchyByModel:
             else window.runs
         )
         inner, outer = reply.edges([(run[0], run[-1]) for run in runs], before)
-        found = []
-        for run in runs:
-            one = self._described(run, known, written.get(run[0]))
-            found.append(
-                SuperEvent(
-                    one.run,
-                    one.label,
-                    one.text,
-                    {key: why for key, why in inner.items() if key[0] in run},
-                    {key: why for key, why in outer.items() if key[0] == run[0]},
-                )
+        return [
+            replace(
+                self._described(run, known, written.get(run[0])),
+                inner={key: why for key, why in inner.items() if key[0] in run},
+                outer={key: why for key, why in outer.items() if key[0] == run[0]},
             )
-        return found
+            for run in runs
+        ]
 
     def _described(
         self, run: Run, macros: dict[int, Node], written: WrittenSuper | None
@@ -181,14 +205,9 @@ class HierarchyByModel:
         by_rules = self._rules.super_of(run, macros)
         if written is None:
             return by_rules
-        known = tags_in(f"{macros[number].label} {macros[number].text}" for number in run)
-        label = short(written.label, self._settings.label_words - 1)
-        text = one_line(written.description)[:LONGEST_TEXT]
-        if not label or made_up([label], known):
-            label = by_rules.label
-        if not text or made_up([text], known):
-            text = by_rules.text
-        return SuperEvent(run, label, text, {}, {})
+        known = (f"{macros[number].label} {macros[number].text}" for number in run)
+        label, text = self._sound(written.label, written.description, known)
+        return replace(by_rules, label=label or by_rules.label, text=text or by_rules.text)
 
     def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours, with the edges of both."""
@@ -208,12 +227,21 @@ class HierarchyByModel:
     def root(self, title: str, supers: Sequence[SuperEvent]) -> Root:
         """Return what the model says of the whole."""
         texts = [f"{one.label} {one.text}" for one in supers]
+        rules = prompt(
+            "root_system",
+            words=self._settings.label_words,
+            from_sentences=self._settings.root_sentences[0],
+            to_sentences=self._settings.root_sentences[1],
+            from_themes=self._settings.themes[0],
+            to_themes=self._settings.themes[1],
+        )
+        shown = (f"{one.run[0]}. {one.label}: {one.text}" for one in supers)
         try:
             reply = ask_sound(
                 self._model.ask,
                 "root",
-                pages.root_rules(self._settings),
-                pages.root_page(supers),
+                rules,
+                prompt("root", events=join_lines(map(sanitise_generated, shown))),
                 WrittenRoot,
                 lambda written: written.complaints(texts),
                 strict=True,
@@ -235,3 +263,16 @@ def _shown(lines: Sequence[Memory]) -> list[Memory]:
     """Return the lines that a model is shown: what happened, and who somebody is."""
     kinds = (MemoryKind.EPISODIC, MemoryKind.CHARACTER)
     return [line for line in lines if line.kind in kinds and line.source not in _UNSEEN]
+
+
+def _numbered(lines: Sequence[Memory], *, texts: bool = False) -> str:
+    on_screen = {line.id: f" (T{n})" for n, line in enumerate(shown_texts(lines))} if texts else {}
+    return join_lines(
+        f"{number}.{on_screen.get(line.id, '')} {format_clock(line.span.start_ms)} "
+        f"{sanitise_generated(line_text(line))}"
+        for number, line in enumerate(lines)
+    )
+
+
+def _times(span: TimeSpan) -> dict[str, str]:
+    return {"start": format_clock(span.start_ms), "end": format_clock(span.end_ms)}

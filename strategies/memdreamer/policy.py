@@ -14,13 +14,7 @@ from domain.asking import Action
 from domain.trajectory import EvidenceRetrieved
 from models.messages import system, user
 from models.prompts import prompts_beside
-from strategies.memdreamer.settings import (
-    GET_RELATIONS,
-    GET_SUBGRAPH,
-    GET_SUMMARY,
-    SEARCH_NODES,
-    usable_tools,
-)
+from strategies.memdreamer import settings
 from strategies.memdreamer.shown import macros_named
 from strategies.memdreamer.steps import conclude_page, step_form, step_page, step_system, unopened
 from strategies.policy_parts import RuleWalk
@@ -46,15 +40,19 @@ class NotePolicy:
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
         self.name, self.note = parts.responder.name, parts.responder.note
         self._calls, self._rounds = calls, parts.settings.rounds - 1
-        self._tools = usable_tools(parts.tools, parts.without)
+        self._tools = settings.usable_tools(parts.tools, parts.without)
         self._names = tuple(tool.name for tool in self._tools)
-        self._scored = frozenset(self._names) - {SEARCH_NODES}
+        self._scored = frozenset(self._names) - {settings.SEARCH_NODES}
 
     def act(self, decision: DecisionContext) -> Action:
         """Look at the whole by code; then use the tool that the model names, or answer."""
         if not decision.searches:
             # The look at root and super events; without the hierarchy, a search.
-            mode = GET_SUMMARY if GET_SUMMARY in self._names else SEARCH_NODES
+            mode = (
+                settings.GET_SUMMARY
+                if settings.GET_SUMMARY in self._names
+                else settings.SEARCH_NODES
+            )
             return Action(kind="search", reason=LOOK, mode=mode, query=decision.question.text)
         if all(search.found.refused for search in decision.searches):
             return Action(kind="answer", reason="nothing can be searched", not_in_memory=True)
@@ -86,15 +84,17 @@ class NotePolicy:
     def rescue(self, decision: DecisionContext) -> Action:
         """Search with the question, then open the macro events that were named; then answer."""
         question, made = decision.question, {search.found.mode for search in decision.searches}
-        if SEARCH_NODES not in made:
-            return Action(kind="search", reason=STUCK, mode=SEARCH_NODES, query=question.text)
-        left = unopened(decision.searches) if GET_SUBGRAPH in self._names else []
+        if settings.SEARCH_NODES not in made:
+            return Action(
+                kind="search", reason=STUCK, mode=settings.SEARCH_NODES, query=question.text
+            )
+        left = unopened(decision.searches) if settings.GET_SUBGRAPH in self._names else []
         if not left:
             return Action(kind="answer", reason=STUCK)
         return Action(
             kind="search",
             reason=STUCK,
-            mode=GET_SUBGRAPH,
+            mode=settings.GET_SUBGRAPH,
             query=question.text,
             arguments={"macro_id": left[0]},
         )
@@ -149,7 +149,7 @@ class FixedWalk(RuleWalk):
 
     def __init__(self, parts: PolicyParts) -> None:
         super().__init__(parts)
-        self._usable = {tool.name for tool in usable_tools(parts.tools, parts.without)}
+        self._usable = {tool.name for tool in settings.usable_tools(parts.tools, parts.without)}
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk; then answer."""
@@ -168,19 +168,19 @@ class FixedWalk(RuleWalk):
         scoring = {"options": list(question.options)} if question.options else {}
         asked = decision.question
         broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
-        is_broad = broad and GET_SUMMARY in self._usable
+        is_broad = broad and settings.GET_SUMMARY in self._usable
         if is_broad:
-            yield Action(kind="search", reason="the whole", mode=GET_SUMMARY)
-            if found.get(GET_SUMMARY) and found[GET_SUMMARY].evidence:
+            yield Action(kind="search", reason="the whole", mode=settings.GET_SUMMARY)
+            if found.get(settings.GET_SUMMARY) and found[settings.GET_SUMMARY].evidence:
                 return
         yield Action(
             kind="search",
             reason="the nearest nodes",
-            mode=SEARCH_NODES,
+            mode=settings.SEARCH_NODES,
             query=question.text,
             arguments=scoring,
         )
-        nodes = found.get(SEARCH_NODES)
+        nodes = found.get(settings.SEARCH_NODES)
         if nodes is None or not nodes.evidence or (nodes.nothing_close and not nodes.weighed):
             return
         for tool, reason, place in self._places(nodes):
@@ -197,8 +197,12 @@ class FixedWalk(RuleWalk):
         """Yield what is opened and followed from the nodes that were found, nearest first."""
         macros = dict.fromkeys(ref for piece in nodes.evidence for ref in macros_named(piece)[:1])
         for ref in list(macros)[:OPENED]:
-            yield GET_SUBGRAPH, "what the nearest is in", {"macro_id": ref}
-        yield GET_RELATIONS, "what is next to the nearest", {"node_id": nodes.evidence[0].ref}
+            yield settings.GET_SUBGRAPH, "what the nearest is in", {"macro_id": ref}
+        yield (
+            settings.GET_RELATIONS,
+            "what is next to the nearest",
+            {"node_id": nodes.evidence[0].ref},
+        )
 
 
 def _place(arguments: dict[str, object]) -> object:

@@ -16,35 +16,12 @@ from domain.stated import EntityKind, NamedEntity, StatedFacts, things_on
 from domain.time import TimeSpan
 from models.sentences import SentenceParser
 from retrieval.english import Known, is_narrated, stated_facts
-from strategies.memdreamer.levels import (
-    ANNOTATES,
-    BEFORE,
-    CONTEXT_FOR,
-    ENTITY_KINDS,
-    EVENT,
-    GRAPH,
-    GROUP,
-    HAPPENS_IN,
-    IS_SAME_AS,
-    LOCATED_IN,
-    LOCATION,
-    MENTIONED,
-    NEXT_TO,
-    OBJECT,
-    OVERLAP,
-    PERFORMS,
-    PERSON,
-    RECEIVES,
-    TEXT,
-    USES_TOOL,
-    VERTEX_KINDS,
-    is_allowed,
-)
+from strategies.memdreamer import levels
 
 
 def vertex_of(node: Node) -> EntityKey:
     """Return the vertex that stands for a node."""
-    return EntityKey(VERTEX_KINDS[node.level], str(node.number))
+    return EntityKey(levels.VERTEX_KINDS[node.level], str(node.number))
 
 
 def graph_edge(
@@ -52,13 +29,13 @@ def graph_edge(
 ) -> Relation:
     """Return an edge with when it holds, and the clips that it rests on."""
     rests = tuple(sorted(set(clips)))
-    return Relation(GRAPH, subject, label, target, span, rests[0], rests)
+    return Relation(levels.GRAPH, subject, label, target, span, rests[0], rests)
 
 
 def in_turn(events: Sequence[Node]) -> Iterator[Relation]:
     """Yield an edge from each event to the next of events in order of time."""
     for one, other in pairwise(events):
-        label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
+        label = levels.OVERLAP if one.span.overlap_ms(other.span) else levels.BEFORE
         clips = (one.from_clip, other.from_clip)
         yield graph_edge(vertex_of(one), label, vertex_of(other), one.span.union(other.span), clips)
 
@@ -84,7 +61,7 @@ class Subgraph:
 class Numbers:
     """The numbers of the next micro-event and of the next text; they run over the video."""
 
-    next: dict[str, int] = field(default_factory=lambda: {EVENT: 0, TEXT: 0})
+    next: dict[str, int] = field(default_factory=lambda: {levels.EVENT: 0, levels.TEXT: 0})
 
     def take(self, level: str) -> int:
         """Return the next number of a level."""
@@ -113,7 +90,7 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, tuple[str, ..
     entities = {
         key: value
         for key, value in graph.entities.items()
-        if (key.type in ENTITY_KINDS and bool(key.name.strip()))
+        if (key.type in levels.ENTITY_KINDS and bool(key.name.strip()))
     }
     wrong += [f"{key.name!r} is of no kind: {key.type}" for key in graph.entities.keys() - entities]
     known = {*entities, *map(vertex_of, nodes)}
@@ -148,10 +125,10 @@ def _complaint(one: Relation, known: set[EntityKey]) -> str:
     for end in (one.subject, one.object):
         if end not in known:
             return f"{one.text!r}: there is no {end.type} {end.name!r}"
-    if not is_allowed(GRAPH, one.subject.type, one.predicate, one.object.type):
+    if not levels.is_allowed(levels.GRAPH, one.subject.type, one.predicate, one.object.type):
         kinds = f"{one.subject.type} to {one.object.type}"
         return f"{one.text!r}: {one.predicate} does not lead from {kinds}"
-    if one.subject == one.object and one.predicate != MENTIONED:
+    if one.subject == one.object and one.predicate != levels.MENTIONED:
         return f"{one.text!r} leads to itself"
     return ""
 
@@ -161,7 +138,7 @@ def mentions(graph: Subgraph, span: TimeSpan, clip: int) -> Iterator[Relation]:
     joined = {end for one in graph.edges for end in (one.subject, one.object)}
     for key in graph.entities:
         if key not in joined:
-            yield graph_edge(key, MENTIONED, key, span, (clip,))
+            yield graph_edge(key, levels.MENTIONED, key, span, (clip,))
 
 
 def degrees(graph: Subgraph) -> Mapping[EntityKey, int]:
@@ -169,7 +146,7 @@ def degrees(graph: Subgraph) -> Mapping[EntityKey, int]:
     counts = dict.fromkeys(graph.entities, 0)
     for one in graph.edges:
         for end in {one.subject, one.object} & counts.keys():
-            counts[end] += one.predicate != MENTIONED
+            counts[end] += one.predicate != levels.MENTIONED
     return counts
 
 
@@ -250,19 +227,19 @@ class RuleGraph:
         )
         for line in lines:
             self._read_line(line, facts.get(line.id, StatedFacts()))
-        self._graph.edges += in_turn(self._graph.of_level(EVENT))
+        self._graph.edges += in_turn(self._graph.of_level(levels.EVENT))
         names = {
             key: _spaced(key.name)
             for key in self._graph.entities
             if len(key.name) >= LEAST_LETTERS and (not TAG.fullmatch(key.name))
         }
-        for text in self._graph.of_level(TEXT):
+        for text in self._graph.of_level(levels.TEXT):
             shown = _spaced(text.text)
             for key, name in names.items():
                 if name in shown:
                     clips = (text.from_clip,)
                     self._graph.edges.append(
-                        graph_edge(vertex_of(text), ANNOTATES, key, text.span, clips)
+                        graph_edge(vertex_of(text), levels.ANNOTATES, key, text.span, clips)
                     )
         return self._graph
 
@@ -272,7 +249,7 @@ class RuleGraph:
             match = _NAMED.match(line.text)
             if match:
                 tag, name = (self._person(part, line) for part in (match["tag"], match["name"]))
-                self._edge(tag, IS_SAME_AS, name, line)
+                self._edge(tag, levels.IS_SAME_AS, name, line)
         if line.kind is not MemoryKind.EPISODIC:
             return
         if line.source in _SPOKEN:
@@ -280,29 +257,29 @@ class RuleGraph:
         elif line.source in _DESCRIBED:
             self._described(line, facts)
         elif line.source is MemorySource.READ:
-            self._node(TEXT, "", line.text, line)
+            self._node(levels.TEXT, "", line.text, line)
         elif line.source is MemorySource.SEEN:
             # People that are in view together are next to each other.
             people = [self._person(tag, line) for tag in dict.fromkeys(line.tags)]
             if len(people) <= MOST_TOGETHER:
                 for one, other in combinations(people, 2):
-                    self._edge(one, NEXT_TO, other, line)
+                    self._edge(one, levels.NEXT_TO, other, line)
         elif line.source is MemorySource.OBJECTS:
             for label in sorted(things_on(line.text).keys() - _NOT_ENTITIES):
-                self._vertex(label, OBJECT, line)
+                self._vertex(label, levels.OBJECT, line)
         elif line.source is MemorySource.SOUND:
-            self._node(EVENT, SOUND, line.text, line)
+            self._node(levels.EVENT, SOUND, line.text, line)
 
     def _said(self, line: Memory, facts: StatedFacts) -> None:
         text = with_attribution(line.text, line.source, line.speaker)
-        event = self._node(EVENT, SAY, text, line)
+        event = self._node(levels.EVENT, SAY, text, line)
         if line.speaker:
-            self._edge(self._person(line.speaker, line), PERFORMS, event, line)
+            self._edge(self._person(line.speaker, line), levels.PERFORMS, event, line)
         for entity in facts.entities:
             told = self._named[entity.name] >= LEAST_NAMED or entity.kind is EntityKind.PERSON
             key = self._entity(entity, line) if told and entity.name != "I" else None
             if key is not None and entity.name != line.speaker:
-                self._edge(key, CONTEXT_FOR, event, line)
+                self._edge(key, levels.CONTEXT_FOR, event, line)
 
     def _described(self, line: Memory, facts: StatedFacts) -> None:
         """Read who does what with what, to whom and where."""
@@ -316,7 +293,7 @@ class RuleGraph:
             match = _PREPOSITION.fullmatch(triple.predicate)
             base, preposition = (match[1], match[2]) if match else (triple.predicate, "")
             if base == "be":  # Where something is.
-                label = LOCATED_IN if preposition in _IN else NEXT_TO
+                label = levels.LOCATED_IN if preposition in _IN else levels.NEXT_TO
                 placed = preposition in _IN or preposition in _BESIDE
                 if placed and subject is not None and target is not None and subject != target:
                     self._edge(subject, label, target, line)
@@ -324,40 +301,42 @@ class RuleGraph:
             elif subject is not None and (_UNCERTAIN.match(base) is None):
                 event = events.get((triple.subject, base))
                 if event is None:
-                    event = self._node(EVENT, base, line.text, line)
+                    event = self._node(levels.EVENT, base, line.text, line)
                     events[triple.subject, base] = event
-                    self._edge(subject, PERFORMS, event, line)
+                    self._edge(subject, levels.PERFORMS, event, line)
                 joined.add(subject)
                 if target is not None:
                     self._role(event, preposition, target, line)
                     joined.add(target)
-        first = next(iter(events.values()), None) or self._node(EVENT, DESCRIBE, line.text, line)
+        first = next(iter(events.values()), None) or self._node(
+            levels.EVENT, DESCRIBE, line.text, line
+        )
         for key in keys.values():
             if key not in joined:
-                self._edge(key, CONTEXT_FOR, first, line)
+                self._edge(key, levels.CONTEXT_FOR, first, line)
 
     def _role(self, event: EntityKey, preposition: str, target: EntityKey, line: Memory) -> None:
         """Join what a verb is about to the event, by its preposition."""
-        if not preposition or (preposition in _TO and target.type in (PERSON, GROUP)):
-            self._edge(target, RECEIVES, event, line)
-        elif preposition == "with" and target.type == OBJECT:
-            self._edge(target, USES_TOOL, event, line)
-        elif target.type == LOCATION:
-            self._edge(event, HAPPENS_IN, target, line)
+        if not preposition or (preposition in _TO and target.type in (levels.PERSON, levels.GROUP)):
+            self._edge(target, levels.RECEIVES, event, line)
+        elif preposition == "with" and target.type == levels.OBJECT:
+            self._edge(target, levels.USES_TOOL, event, line)
+        elif target.type == levels.LOCATION:
+            self._edge(event, levels.HAPPENS_IN, target, line)
         else:
-            self._edge(target, CONTEXT_FOR, event, line)
+            self._edge(target, levels.CONTEXT_FOR, event, line)
 
     def _entity(self, named: NamedEntity, line: Memory) -> EntityKey | None:
         """Return the vertex of what a line names; None if it is no person, thing or place."""
         if named.name.casefold() in _NOT_ENTITIES:
             return None
         kind = str(named.kind)
-        if kind not in ENTITY_KINDS:
-            kind = "" if named.quality else OBJECT
+        if kind not in levels.ENTITY_KINDS:
+            kind = "" if named.quality else levels.OBJECT
         return self._vertex(named.name, kind, line) if kind else None
 
     def _person(self, name: str, line: Memory) -> EntityKey:
-        return self._vertex(name.strip(), PERSON, line)
+        return self._vertex(name.strip(), levels.PERSON, line)
 
     def _vertex(self, name: str, kind: str, line: Memory) -> EntityKey:
         key = EntityKey(self._types.setdefault(name, kind), name)

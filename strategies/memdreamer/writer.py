@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
@@ -14,12 +14,10 @@ from agent.builder import Embed
 from domain.built import Node, WatchedClip
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
-from memory.writers.port import WindowLine
 from models.sentences import SentenceParser
 from retrieval.chapters import (
     BREAK,
     DocumentCounts,
-    TopicLine,
     Word,
     begins_in,
     chapters,
@@ -226,16 +224,18 @@ class _Runs:
 # The port of what writes MemDreamer's hierarchy, with what it is given and what it returns.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Window:
     """A window of the video that is to be cut, with its lines in order of time.
 
-    With ``ended`` nothing follows it, so that its last episode is complete.
+    ``told`` are those of them that tell what happens, ``vectors`` (N, D) theirs. With ``ended``
+    nothing follows it, so that its last episode is complete.
     """
 
     span: TimeSpan
     lines: tuple[Memory, ...]
-    embedded: tuple[WindowLine, ...]
+    told: tuple[Memory, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
     ended: bool
 
 
@@ -337,8 +337,8 @@ class RuleWriter:
         """Return the complete episodes of a window: cut where the topic changes, or at ``ends``."""
         found = chapters(
             window.span,
-            [TopicLine(one.span, one.text, one.source) for one in window.embedded],
-            np.array([one.vector for one in window.embedded], dtype=np.float32, ndmin=2),
+            window.told,
+            window.vectors,
             self._parser,
             self._embed,
             ends=ends,

@@ -9,28 +9,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from domain.built import EntityKey, Node
-from domain.memories import Memory
+from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import tags_in
 from domain.texts import one_line
 from domain.time import TimeSpan
-from strategies.memdreamer.levels import (
-    EVENT,
-    EVENT_VERTEX,
-    GRAPH_ENDS,
-    MACRO,
-    MACRO_VERTEX,
-    MENTIONED,
-    PERFORMS,
-    RECEIVES,
-    SUPER,
-    SUPER_VERTEX,
-    TEXT,
-    TEXT_VERTEX,
-    is_allowed,
-)
-from strategies.memdreamer.levels import GRAPH as LEVEL
+from strategies.memdreamer import levels
 from strategies.memdreamer.subgraph import Numbers, Subgraph, graph_edge, in_turn, vertex_of
-from strategies.memdreamer.writing_pages import line_text, shown_texts
 from strategies.policy_parts import made_up
 
 LONGEST_NAME, LONGEST_TEXT = 120, 4_000
@@ -169,14 +153,14 @@ class WrittenSupers(BaseModel):
             edge.key: one_line(edge.reason)
             for edge in self.inner[:MOST_EDGES]
             if any(a <= edge.subject <= b and a <= edge.object <= b for a, b in ranges)
-            and _joins(MACRO, MACRO_VERTEX, edge)
+            and _joins(levels.MACRO, levels.MACRO_VERTEX, edge)
         }
         outer = {
             edge.key: one_line(edge.reason)
             for edge in self.outer[:MOST_EDGES]
             if edge.subject in firsts
             and edge.object in firsts | {before}
-            and _joins(SUPER, SUPER_VERTEX, edge)
+            and _joins(levels.SUPER, levels.SUPER_VERTEX, edge)
         }
         return inner, outer
 
@@ -200,7 +184,7 @@ class WrittenRoot(BaseModel):
 def _joins(level: str, vertex: str, edge: WrittenReason) -> bool:
     _, label, _ = edge.key
     reasoned = label != "BEFORE" and edge.subject != edge.object and bool(one_line(edge.reason))
-    return reasoned and is_allowed(level, vertex, label, vertex)
+    return reasoned and levels.is_allowed(level, vertex, label, vertex)
 
 
 def run_complaints(
@@ -241,10 +225,26 @@ def short(text: str, words: int) -> str:
     return " ".join(text.split()[:words])[:LONGEST_NAME]
 
 
+def line_text(line: Memory) -> str:
+    """Return a line with who says it, or that it is on screen."""
+    if line.source is MemorySource.READ and line.kind is MemoryKind.EPISODIC:
+        return f"On screen: {line.text}"
+    return with_attribution(line.text, line.source, line.speaker)
+
+
+def shown_texts(lines: Sequence[Memory]) -> list[Memory]:
+    """Return the lines that are text on screen."""
+    return [
+        line
+        for line in lines
+        if line.source is MemorySource.READ and line.kind is MemoryKind.EPISODIC
+    ]
+
+
 # Makes the graph of an episode of what a language model wrote, and says what is wrong with it.
 
 _PLACE = re.compile(r"(?P<kind>[ET])(?P<number>\d{1,4})")
-_KINDS = {"E": EVENT_VERTEX, "T": TEXT_VERTEX}
+_KINDS = {"E": levels.EVENT_VERTEX, "T": levels.TEXT_VERTEX}
 
 
 class GraphOfReply:
@@ -277,9 +277,9 @@ class GraphOfReply:
                 if not kind:
                     wrong.append(f"{end!r} is the end of an edge, but no entity, event or text")
             label = _label(edge)
-            if label not in GRAPH_ENDS or label == MENTIONED:
+            if label not in levels.GRAPH_ENDS or label == levels.MENTIONED:
                 wrong.append(f"there is no label {edge.label!r}")
-            elif all(ends) and not is_allowed(LEVEL, ends[0], label, ends[1]):
+            elif all(ends) and not levels.is_allowed(levels.GRAPH, ends[0], label, ends[1]):
                 wrong.append(f"{label} does not lead from {ends[0]} to {ends[1]}")
         return list(dict.fromkeys(wrong))
 
@@ -310,7 +310,7 @@ class GraphOfReply:
             )
         texts = {}
         for place, line in enumerate(self._texts):
-            node = Node(TEXT, numbers.take(TEXT), line.text, line.span, line.clip)
+            node = Node(levels.TEXT, numbers.take(levels.TEXT), line.text, line.span, line.clip)
             graph.nodes.append(node)
             texts[f"T{place}"] = vertex_of(node)
         places = texts | self._add_events(graph, reply, names, numbers)
@@ -319,7 +319,7 @@ class GraphOfReply:
                 names.get(end) or places.get(end) or EntityKey("", end)
                 for end in map(one_line, (one.subject, one.object))
             )
-            if _label(one) != MENTIONED:
+            if _label(one) != levels.MENTIONED:
                 # An edge rests on the clips of its events and texts, else on the first.
                 ends = (subject, target)
                 known = {node.from_clip for node in graph.nodes if vertex_of(node) in ends}
@@ -338,8 +338,8 @@ class GraphOfReply:
                 continue
             first, last = self._lines[event.first], self._lines[event.last]
             node = Node(
-                EVENT,
-                numbers.take(EVENT),
+                levels.EVENT,
+                numbers.take(levels.EVENT),
                 one_line(event.description)[:LONGEST_TEXT],
                 TimeSpan.of(first.span.start_ms, max(first.span.end_ms, last.span.end_ms)),
                 first.clip,
@@ -348,7 +348,7 @@ class GraphOfReply:
             graph.nodes.append(node)
             made.append(node)
             places[f"E{place}"] = vertex = vertex_of(node)
-            for name, label in ((event.subject, PERFORMS), (event.object, RECEIVES)):
+            for name, label in ((event.subject, levels.PERFORMS), (event.object, levels.RECEIVES)):
                 if end := names.get(one_line(name)):
                     graph.edges.append(graph_edge(end, label, vertex, node.span, (first.clip,)))
         made.sort(key=lambda node: (node.span.start_ms, node.number))

@@ -17,9 +17,9 @@ from agent.strategy import ToolUse
 from cli.main import app
 from cli.progress import meter
 from domain.asking import Question
+from domain.calls import CallTotals
 from domain.faults import FaultPoint
 from flows.build import build
-from flows.builder_model import ModelUse
 from graphs.replay import replay
 from graphs.runner import Runner
 from library.builds import show_use
@@ -110,7 +110,7 @@ def server(model: WorldModel) -> Iterator[OpenAIServer]:
         yield server
 
 
-def built(store: Store, server: OpenAIServer, **more: Any) -> ModelUse:
+def built(store: Store, server: OpenAIServer, **more: Any) -> CallTotals:
     workspace = workspace_of(store, LlmToolbox(server, reasoner="local", writer="llm"))
     made = build(workspace, PARTY, find_strategy("worldmm"), lambda *_: None, **more)
     assert made.use is not None
@@ -222,16 +222,16 @@ def test_a_killed_build_is_resumed_to_the_same_rows_without_paying_twice(
 def test_building_again_asks_anew_and_says_what_it_takes(
     garden: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[tuple[ModelUse, ModelUse | None]] = []
+    said: list[tuple[CallTotals, CallTotals | None]] = []
     first = built(garden, server, on_use=lambda *uses: said.append(uses))
     calls = len(server.requests)
     assert (first.calls, first.tokens_in, first.tokens_out) == (calls, 100 * calls, 20 * calls)
-    assert said[0] == (ModelUse(), None), "no build by this model is on record"
+    assert said[0] == (CallTotals(), None), "no build by this model is on record"
     assert [so_far == whole for so_far, whole in said[1:]] == [False, False, True]
     whole = rows(garden)
-    assert built(garden, server) == ModelUse()
+    assert built(garden, server) == CallTotals()
 
-    expected: list[ModelUse | None] = []
+    expected: list[CallTotals | None] = []
     with killed_at(monkeypatch, FaultPoint.BUILD_ROWS, 2):
         built(garden, server, again=True, on_use=lambda _, whole: expected.append(whole))
     built(garden, server)
@@ -270,9 +270,9 @@ def test_the_command_says_what_a_build_will_take_and_took(
 def test_a_build_without_writing_says_nothing_of_calls(capsys: pytest.CaptureFixture[str]) -> None:
     with meter() as bar:
         show = show_use(bar, "worldmm")
-        show(ModelUse(), ModelUse())
-        show(ModelUse(), ModelUse(tokens_in=5) * 0.01)
-        show(ModelUse(), ModelUse(4, 500, 60, seconds=9.0))
+        show(CallTotals(), CallTotals())
+        show(CallTotals(), CallTotals(tokens_in=5) * 0.01)
+        show(CallTotals(), CallTotals(calls=4, tokens_in=500, tokens_out=60, ms=9_000))
     said = capsys.readouterr().err
     assert "about 0 calls" not in said
     assert said.count("worldmm: about") == 1
