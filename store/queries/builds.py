@@ -174,9 +174,23 @@ def built_version(session: Session, video_id: str, builder: str) -> tuple[Any, .
 def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
     """Return all that a builder built of a video, closed revisions and relations included."""
     n, v, e, r = NodeRow, NodeRevisionRow, EntityRow, RelationRow
-    columns = (n.id, n.level, n.number, v.label, v.text, v.start_ms, v.end_ms, v.children)
-    query = select(*columns, v.from_clip, v.to_clip, func.halfvec_send(v.embedding))
-    query = query.join(v, v.node_id == n.id).where(*of_builder(n, video_id, builder))
+    query = (
+        select(
+            n.id,
+            n.level,
+            n.number,
+            v.label,
+            v.text,
+            v.start_ms,
+            v.end_ms,
+            v.children,
+            v.from_clip,
+            v.to_clip,
+            func.halfvec_send(v.embedding),
+        )
+        .join(v, v.node_id == n.id)
+        .where(*of_builder(n, video_id, builder))
+    )
     rows = session.execute(query.order_by(v.from_clip, v.id)).all()
     nodes = [
         Node(
@@ -200,10 +214,25 @@ def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
         row.id: Entity(EntityKey(row.type, row.name), row.from_clip, row.attributes, vector, row.id)
         for row, vector in zip(named, _vectors(row[-1] for row in named), strict=True)
     }
-    ends = (r.id, r.level, r.subject_id, r.predicate, r.object_id, r.node_id)
-    more = (r.start_ms, r.end_ms, r.evidence, r.confidence, r.from_clip, r.to_clip)
-    stated = select(*ends, *more, func.halfvec_send(r.embedding))
-    stated = stated.where(*of_builder(r, video_id, builder)).order_by(r.from_clip, r.id)
+    stated = (
+        select(
+            r.id,
+            r.level,
+            r.subject_id,
+            r.predicate,
+            r.object_id,
+            r.node_id,
+            r.start_ms,
+            r.end_ms,
+            r.evidence,
+            r.confidence,
+            r.from_clip,
+            r.to_clip,
+            func.halfvec_send(r.embedding),
+        )
+        .where(*of_builder(r, video_id, builder))
+        .order_by(r.from_clip, r.id)
+    )
     related = session.execute(stated).all()
     stating = {node.id: (node.level, node.number) for node in nodes}
     relations = [

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, any_, cast, func, select, tuple_
+from sqlalchemy import Select, and_, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
@@ -110,7 +110,7 @@ def call_of_video(
     return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
-_TOTALS: tuple[ColumnElement[Any], ...] = (
+_TOTALS: Select[*tuple[Any, ...]] = select(
     func.count().label("calls"),
     func.count(ModelCallRow.error).label("failed"),
     *(
@@ -134,7 +134,7 @@ def usage_by_clip(session: Session, video_id: str) -> dict[int | None, CallTotal
     """
     row = ModelCallRow
     query = (
-        select(row.clip, *_TOTALS)
+        _TOTALS.add_columns(row.clip)
         .where(row.video_id == video_id, row.trajectory_id.is_(None))
         .group_by(row.clip)
         .order_by(row.clip)
@@ -178,7 +178,7 @@ def mean_step_usage(session: Session, model: str, builder: str) -> CallTotals | 
     row = ModelCallRow
     steps = func.count(func.distinct(tuple_(row.video_id, row.clip)))
     of_builder = row.purpose.startswith(f"{builder} ", autoescape=True)
-    query = select(steps.label("steps"), *_TOTALS).where(row.model == model, of_builder)
+    query = _TOTALS.add_columns(steps.label("steps")).where(row.model == model, of_builder)
     used = dict(session.execute(query).mappings().one())
     count = used.pop("steps")
     return CallTotals.model_validate(used) * (1 / count) if count else None

@@ -14,7 +14,7 @@ from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text, valid_at
 from store.queries.events import EDGES, clip_spans
-from store.queries.frames import COLUMNS
+from store.queries.frames import FRAMES
 from store.tables.schema import (
     BuildRow,
     EdgeRow,
@@ -151,7 +151,7 @@ def entities_standing_for(
 _IN_TIME: Sequence[Any] = (NodeRevisionRow.start_ms, NodeRow.number)
 
 
-_NODES = (
+_NODES = select(
     NodeRow.level,
     NodeRow.number,
     NodeRevisionRow.text,
@@ -161,13 +161,12 @@ _NODES = (
     NodeRevisionRow.label,
     NodeRow.id,
     NodeRow.builder,
-)
+).join(NodeRevisionRow, NodeRevisionRow.node_id == NodeRow.id)
 
 
 def _nodes(scope: Scope, builder: str | None) -> Select[*tuple[Any, ...]]:
     n, r = NodeRow, NodeRevisionRow
-    query = select(*_NODES).join(r, r.node_id == n.id)
-    query = query.where(n.video_id == scope.video, valid_at(r, scope.last_clip))
+    query = _NODES.where(n.video_id == scope.video, valid_at(r, scope.last_clip))
     return query if builder is None else query.where(n.builder == builder)
 
 
@@ -187,7 +186,7 @@ def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[Node]:
     ]
 
 
-_RELATIONS = (
+_RELATIONS = select(
     RelationRow.id,
     RelationRow.builder,
     RelationRow.level,
@@ -200,14 +199,14 @@ _RELATIONS = (
 
 
 def _relation(row: Any, total: int = 0) -> RelationAt:
-    *fields, start, end = row[: len(_RELATIONS)]
+    *fields, start, end = row[:8]
     return RelationAt._make((*fields, TimeSpan.of(start, end), total))
 
 
 def _relations(session: Session, scope: Scope, limit: int, *which: Any) -> list[RelationAt]:
     row = RelationRow
     holds = and_(row.video_id == scope.video, valid_at(row, scope.last_clip))
-    query = select(*_RELATIONS).where(holds, *which).order_by(row.start_ms, row.id).limit(limit)
+    query = _RELATIONS.where(holds, *which).order_by(row.start_ms, row.id).limit(limit)
     return [_relation(found) for found in session.execute(query)]
 
 
@@ -368,7 +367,7 @@ def relations_at(
         r.start_ms <= at_ms,
         or_(r.to_clip.is_(None), r.to_clip > clip),
     )
-    ranked = select(*_RELATIONS, total, place).where(holds).subquery()
+    ranked = _RELATIONS.add_columns(total, place).where(holds).subquery()
     first = select(ranked).where(ranked.c.place <= most).order_by(ranked.c.builder, ranked.c.place)
     return [_relation(row, row.total) for row in session.execute(first)]
 
@@ -392,7 +391,7 @@ def frames_near(
     away = func.abs(row.time_ms - at_ms)
     place = func.row_number().over(partition_by=row.builder, order_by=(away, row.time_ms))
     near = and_(row.video_id == scope.video, row.clip <= scope.last_clip, away <= within_ms)
-    ranked = select(*COLUMNS, place.label("place")).where(near).subquery()
+    ranked = FRAMES.add_columns(place.label("place")).where(near).subquery()
     first = select(ranked).where(ranked.c.place <= most)
     found = session.execute(first.order_by(ranked.c.builder, ranked.c.time_ms))
     return [BuiltFrame._make(fields) for *fields, _ in found]

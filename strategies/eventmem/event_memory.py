@@ -145,7 +145,6 @@ LONG_TERM = 1
 
 def event_keeper(settings: EventMemorySettings) -> FrameKeeper:
     """Return what keeps a sample of the last events, and how each event began."""
-    size = (settings.long_term_side, settings.long_term_quality)
 
     def keep(
         video: Video,
@@ -160,15 +159,18 @@ def event_keeper(settings: EventMemorySettings) -> FrameKeeper:
             memory.add(time, image)
         change = memory.end_clip()
         left = {record.start_ms: record_reason(record) for record in change.evicted}
+        side, quality = settings.long_term_side, settings.long_term_quality
         return KeptFrames(
             frames=[
-                FrameToKeep(at, left[at], LONG_TERM, *size) if at in left else FrameToKeep(at, use)
+                FrameToKeep(at, left[at], LONG_TERM, side, quality)
+                if at in left
+                else FrameToKeep(at, use)
                 for at, use in change.added.items()
             ],
             state=memory.state.model_dump(mode="json"),
             dropped=change.dropped,
             changed=[
-                FrameChange(start, record, LONG_TERM, *size)
+                FrameChange(start, record, LONG_TERM, side, quality)
                 for start, record in left.items()
                 if start not in change.added
             ],
