@@ -305,4 +305,4 @@ def moment_keeper(settings: VisualMemorySettings) -> FrameKeeper:
             changed=changed,
         )
 
-    return FrameKeeper(version=1, every_ms=settings.every_ms, keep=keep)
+    return FrameKeeper(version=2, every_ms=settings.every_ms, keep=keep)
