@@ -29,21 +29,12 @@ from people.placing import people_at
 from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
+from store.queries import outline
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
 from store.queries.keyframes import frame_near, frame_of, frames_of
-from store.queries.outline import (
-    builders_of,
-    edges_touching,
-    entities_named,
-    frames_near,
-    nodes_at,
-    relations_at,
-    segments_named,
-    segments_of_clip,
-)
 from store.queries.videos import find_video
 
 NEAR_MS = 20_000
@@ -120,10 +111,10 @@ def load_moment(
 
 def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names) -> MemoryOfMoment:
     video, last = scope.video, scope.last_clip
-    segments = segments_of_clip(session, video, last, clip)
-    edges = [edge for one in segments for edge in edges_touching(session, one.id, last)]
+    segments = outline.segments_of_clip(session, video, last, clip)
+    edges = [edge for one in segments for edge in outline.edges_touching(session, one.id, last)]
     ends = {end for edge in edges for end in (edge.source, edge.target)}
-    labels = {one.id: one for one in segments_named(session, video, last, sorted(ends))}
+    labels = {one.id: one for one in outline.segments_named(session, video, last, sorted(ends))}
     events = [
         Moment(
             ref=f"s{one.id}",
@@ -186,11 +177,13 @@ def _image(
 def _built(
     session: Session, scope: Scope, clip: int, at_ms: int, names: Names
 ) -> Iterator[MemoryOfMoment]:
-    nodes = nodes_at(session, scope, at_ms, MAX_NODES)
-    relations = relations_at(session, scope, at_ms, clip, MAX_RELATIONS)
-    frames = frames_near(session, scope, at_ms, NEAR_MS, MAX_FRAMES)
-    known = entities_named(session, [end for one in relations for end in (one.subject, one.target)])
-    for builder, writers in builders_of(session, scope.video).items():
+    nodes = outline.nodes_at(session, scope, at_ms, MAX_NODES)
+    relations = outline.relations_at(session, scope, at_ms, clip, MAX_RELATIONS)
+    frames = outline.frames_near(session, scope, at_ms, NEAR_MS, MAX_FRAMES)
+    known = outline.entities_named(
+        session, [end for one in relations for end in (one.subject, one.target)]
+    )
+    for builder, writers in outline.builders_of(session, scope.video).items():
         own = [one for one in relations if one.builder == builder]
         told = list[Moment]()
         for one in own:

@@ -45,15 +45,7 @@ from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
-from store.tables.schema import (
-    Base,
-    ClipRow,
-    EdgeRow,
-    IdentityStatementRow,
-    KeyframeRow,
-    MemoryRow,
-    SegmentRevisionRow,
-)
+from store.tables import schema
 
 # Finds texts that repeat words of deleted clips; pure.
 #
@@ -93,13 +85,13 @@ def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool
     return not set(refs).isdisjoint(_REF.findall(text)) or contains_any(text, words)
 
 
-REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
-    EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
-    IdentityStatementRow: {"reason": ""},
-    KeyframeRow: dict.fromkeys(
+REPLACEMENTS: Mapping[type[schema.Base], Mapping[str, Any]] = {
+    schema.EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
+    schema.IdentityStatementRow: {"reason": ""},
+    schema.KeyframeRow: dict.fromkeys(
         ("description", "description_embedding", "next_description_embedding")
     ),
-    ClipRow: {"error": None},
+    schema.ClipRow: {"error": None},
 }
 """Values that replace texts which repeat words of deleted clips, by table."""
 
@@ -282,13 +274,13 @@ class _Deletion:
             if one.table in REPLACEMENTS:
                 update_row(session, one, REPLACEMENTS[one.table])
                 self.rewritten += 1
-        memories = [int(row.key["id"]) for row in found if row.table is MemoryRow]
+        memories = [int(row.key["id"]) for row in found if row.table is schema.MemoryRow]
         changed_clips = cut_clips.delete_memories(session, [*memories, *said]) | continued
-        changed_clips |= {int(row.key["clip"]) for row in found if row.table is ClipRow}
+        changed_clips |= {int(row.key["clip"]) for row in found if row.table is schema.ClipRow}
         for clip in sorted(changed_clips):
             self._summarise_clip(clip)
         rows = {revision.row for revision in partial} | {
-            int(row.key["id"]) for row in found if row.table is SegmentRevisionRow
+            int(row.key["id"]) for row in found if row.table is schema.SegmentRevisionRow
         }
         rows |= cut_events.revisions_of_clips(session, video, continued)
         for row in sorted(rows):

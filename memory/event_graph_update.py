@@ -19,17 +19,10 @@ from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.memories import OpenEdge, OpenSegment
 from domain.settings import MemorySettings
+from memory import patches
 from memory.drafts import CallRecording, ReuseCalls
 from memory.event_graph import GraphChange, OpenGraph, change_from_patch
 from memory.patch_window import DueWindow, due_window, read_window
-from memory.patches import (
-    DroppedItem,
-    PatchContext,
-    WrittenPatch,
-    check_patch,
-    drop_invalid_items,
-    uncovered_clips,
-)
 from memory.ports import MemoryModels
 from memory.writers.port import EventWindow, EventWriter
 from models.text_endpoint import recorded_embeddings
@@ -97,7 +90,7 @@ class _GraphUpdate:
         self._vectors = TransactionEmbedder(models.text)
         self._at_clip: int | None = None
         self._written_for: tuple[DueWindow, EventWindow] | None = None
-        self._written: tuple[WrittenPatch, int] = (WrittenPatch(segments=()), 0)
+        self._written: tuple[patches.WrittenPatch, int] = (patches.WrittenPatch(segments=()), 0)
 
     def run(self, session: Session) -> bool:
         """Apply the next patch; False where none is due.
@@ -112,8 +105,8 @@ class _GraphUpdate:
             return False
         self._at_clip = due.at_clip
         window = read_window(session, self._video, due)
-        written, repairs = WrittenPatch(segments=()), 0
-        invalid = list[DroppedItem]()
+        written, repairs = patches.WrittenPatch(segments=()), 0
+        invalid = list[patches.DroppedItem]()
         left: tuple[int, ...] = ()
         if window.new:
             if self._written_for != (due, window):
@@ -121,8 +114,8 @@ class _GraphUpdate:
             # The written patch without items that the memory does not support.
             written, repairs = self._written
             context = read_patch_context(session, window, written)
-            written, invalid = drop_invalid_items(written, context, self._settings)
-            left = uncovered_clips(written, context)
+            written, invalid = patches.drop_invalid_items(written, context, self._settings)
+            left = patches.uncovered_clips(written, context)
         apply_patch(session, window, written, self._vectors)
         before = due.earlier_patch
         steps = [*(before.applied["steps"] if before else ()), written.model_dump(mode="json")]
@@ -163,7 +156,7 @@ class _GraphUpdate:
         patch, repairs = self._writer.patch(recorded), 0
         while repairs < self._settings.patch_repairs:
             with self._store.begin() as session:
-                complaints = check_patch(
+                complaints = patches.check_patch(
                     patch, read_patch_context(session, recorded, patch), self._settings
                 )
             if not complaints:
@@ -180,7 +173,7 @@ class _GraphUpdate:
         self._written_for = (due, window)
 
 
-def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
+def _labels_and_clips(patch: patches.WrittenPatch) -> tuple[set[str], set[int]]:
     """Return the labels and clips that a patch mentions."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
@@ -189,14 +182,16 @@ def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
     return labels, clips | {clip for edge in patch.edges for clip in edge.evidence}
 
 
-def read_patch_context(session: Session, window: EventWindow, patch: WrittenPatch) -> PatchContext:
+def read_patch_context(
+    session: Session, window: EventWindow, patch: patches.WrittenPatch
+) -> patches.PatchContext:
     """Read what ``patch`` is checked against: the labels and clips it mentions."""
     labels, clips = _labels_and_clips(patch)
     segments = stored.open_segments_near(session, window.video, labels=labels)
     names = {segment.number: segment.label for segment in segments.values()}
     edges = stored.open_edges_of(session, segments).values()
     between = [edge for edge in edges if edge.source in names and edge.target in names]
-    return PatchContext(
+    return patches.PatchContext(
         at_clip=window.at_clip,
         new=window.new,
         watched=stored.done_spans(session, window.video, {*clips, *window.new}, window.at_clip),
@@ -206,7 +201,7 @@ def read_patch_context(session: Session, window: EventWindow, patch: WrittenPatc
 
 
 def apply_patch(
-    session: Session, window: EventWindow, patch: WrittenPatch, vectors: TransactionEmbedder
+    session: Session, window: EventWindow, patch: patches.WrittenPatch, vectors: TransactionEmbedder
 ) -> None:
     """Store what a checked patch changes; costs as much as what it touches.
 

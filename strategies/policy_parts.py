@@ -10,14 +10,7 @@ from pydantic import BaseModel
 from typing_extensions import Unpack
 
 from agent.builder import AskOptions
-from agent.harness.inform import (
-    LINE,
-    LoadedPictures,
-    LoadImage,
-    affordable,
-    load_pictures,
-    quote_untrusted,
-)
+from agent.harness import inform
 from agent.model_calls import Calls
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.reply_schemas import with_schema
@@ -106,11 +99,11 @@ def made_up(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     return [f"nobody goes by {tag}" for tag in sorted(tags_in(texts) - tags_in(known))]
 
 
-def after_complaint(page: str, complaint: str, most: int = LINE) -> str:
+def after_complaint(page: str, complaint: str, most: int = inform.LINE) -> str:
     """Return a page with what was wrong with the last reply, if anything, in so many characters."""
     if not complaint:
         return page
-    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint, most))}"
+    return f"{page}\n\n{prompt('refused', complaint=inform.quote_untrusted(complaint, most))}"
 
 
 def offering(reply: type[Reply], offered: Collection[str]) -> type[Reply]:
@@ -136,8 +129,8 @@ def options_argument(question: Question) -> dict[str, list[str]]:
 
 
 def pictures_to_send(
-    calls: Calls, decision: DecisionContext, most: int, share: int, load: LoadImage
-) -> LoadedPictures:
+    calls: Calls, decision: DecisionContext, most: int, share: int, load: inform.LoadImage
+) -> inform.LoadedPictures:
     """Load the latest pictures for a model that sees.
 
     Args:
@@ -147,8 +140,10 @@ def pictures_to_send(
         load: loads the file of a picture.
     """
     if not calls.sees:
-        return LoadedPictures()
-    return load_pictures(decision.pictures[: min(most, affordable(decision.tokens, share))], load)
+        return inform.LoadedPictures()
+    return inform.load_pictures(
+        decision.pictures[: min(most, inform.affordable(decision.tokens, share))], load
+    )
 
 
 def last_noted(notes: Sequence[str], kind: type[Reply]) -> Reply | None:

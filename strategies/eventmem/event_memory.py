@@ -25,14 +25,7 @@ from perception.frame_keeper import (
 )
 from store.queries.clips import clips_page
 from store.queries.frames import carried_by
-from strategies.eventmem.short_term import (
-    EventFrames,
-    EventRecord,
-    Segmentation,
-    SegmentationState,
-    ShortTermMemory,
-    memory_at,
-)
+from strategies.eventmem import short_term
 
 if TYPE_CHECKING:
     from domain.media import Clip, Video
@@ -52,8 +45,8 @@ class FrameUse(StrEnum):
 class EventMemoryState(Frozen):
     """What is carried on from clip to clip; its size is bounded."""
 
-    segmentation: SegmentationState = SegmentationState()
-    events: tuple[EventFrames, ...] = ()
+    segmentation: short_term.SegmentationState = short_term.SegmentationState()
+    events: tuple[short_term.EventFrames, ...] = ()
 
 
 @dataclass
@@ -62,7 +55,7 @@ class EventMemoryChange:
 
     added: dict[int, FrameUse] = field(default_factory=dict)
     dropped: list[int] = field(default_factory=list)
-    evicted: list[EventRecord] = field(default_factory=list)
+    evicted: list[short_term.EventRecord] = field(default_factory=list)
 
 
 class EventMemory:
@@ -77,8 +70,8 @@ class EventMemory:
         self, settings: EventMemorySettings, video: str, state: EventMemoryState | None = None
     ) -> None:
         known = state or EventMemoryState()
-        self._segmentation = Segmentation(settings, known.segmentation)
-        self._memory = ShortTermMemory(settings, video, known.events)
+        self._segmentation = short_term.Segmentation(settings, known.segmentation)
+        self._memory = short_term.ShortTermMemory(settings, video, known.events)
         self._change = EventMemoryChange()
 
     @property
@@ -115,19 +108,19 @@ class EventMemory:
 _RECORD = re.compile(r"first of event (\d{1,9}): (\d{1,15}\+\d{1,9}(?: \d{1,15}\+\d{1,9})*)")
 
 
-def record_reason(record: EventRecord) -> str:
+def record_reason(record: short_term.EventRecord) -> str:
     """Return why the first frame of an event is kept: with when the event's frames were seen."""
     runs = " ".join(f"{start}+{frames}" for start, frames in record.runs)
     return f"{FrameUse.FIRST} of event {record.number}: {runs}"
 
 
-def recorded(reason: str) -> EventRecord | None:
+def recorded(reason: str) -> short_term.EventRecord | None:
     """Return the record that ``record_reason`` wrote; None if it is none."""
     found = _RECORD.fullmatch(reason)
     if found is None:
         return None
     runs = (run.split("+") for run in found[2].split())
-    return EventRecord(
+    return short_term.EventRecord(
         number=int(found[1]), runs=tuple((int(start), int(frames)) for start, frames in runs)
     )
 
@@ -196,7 +189,7 @@ class ShortTerm:
     """
 
     scope: Scope
-    events: tuple[EventFrames, ...]
+    events: tuple[short_term.EventFrames, ...]
     frames: tuple[tuple[int, KeptFrame | None], ...]
 
     @property
@@ -246,7 +239,7 @@ class Recall:
         records = {one.start_ms: one for one in left}
         records |= {event.record.start_ms: event.record for event in state.events}
         in_order = [records[start] for start in sorted(records)]
-        events = memory_at(in_order, moment, self._settings, scope.video)
+        events = short_term.memory_at(in_order, moment, self._settings, scope.video)
         times = sorted(time for event in events for time in event.frames)
         stored = {one.frame.time_ms: one for one in frames}
         return ShortTerm(scope, events, tuple((time, stored.get(time)) for time in times))

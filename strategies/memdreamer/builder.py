@@ -30,19 +30,12 @@ from domain.media import Video
 from domain.memories import MemoryKind
 from domain.people import TAG
 from domain.time import TimeSpan
+from strategies.memdreamer import writer
 from strategies.memdreamer.hierarchy import Hierarchy, halved, merged
 from strategies.memdreamer.levels import EVENT, MACRO, PERSON, TEXT
 from strategies.memdreamer.model_writer import HierarchyByModel
 from strategies.memdreamer.settings import MINUTE, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, mentions, sound_part
-from strategies.memdreamer.writer import (
-    Episode,
-    HierarchyWriter,
-    OpenWindow,
-    RuleWriter,
-    Vector,
-    Window,
-)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -79,13 +72,13 @@ class HierarchyBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._embed = settings, models.embed
-        rules = RuleWriter(settings, models.sentences, models.embed, models.word)
-        self._writer: HierarchyWriter = (
+        rules = writer.RuleWriter(settings, models.sentences, models.embed, models.word)
+        self._writer: writer.HierarchyWriter = (
             HierarchyByModel(models.model, settings, rules) if models.model else rules
         )
         macros = [node for node in built.nodes if node.level == MACRO]
         last_ms = max((node.span.end_ms for node in macros), default=None)
-        self._window = OpenWindow(last_ms, earlier)
+        self._window = writer.OpenWindow(last_ms, earlier)
         counts = {level: sum(n.level == level for n in built.nodes) for level in (EVENT, TEXT)}
         self._numbers = Numbers(counts)
         self._macros = len(macros)
@@ -119,12 +112,12 @@ class HierarchyBuild:
         lines = tuple(self._window.lines(span))
         told = tuple(line for line in lines if line.kind is MemoryKind.EPISODIC)
         vectors = self._embed([line.text for line in told]) if told else np.zeros((0, 1))
-        window = Window(span, lines, told, np.asarray(vectors, np.float32), ended)
+        window = writer.Window(span, lines, told, np.asarray(vectors, np.float32), ended)
         made = [self._made(episode, clip) for episode in self._writer.episodes(window)]
         self._window.begin_at(made[-1].macro.span.end_ms)
         return made
 
-    def _made(self, episode: Episode, clip: int) -> _Made:
+    def _made(self, episode: writer.Episode, clip: int) -> _Made:
         """Return a macro event with the sound part of its graph."""
         number = self._macros
         self._macros += 1
@@ -165,7 +158,9 @@ class HierarchyBuild:
             closed_nodes=above.closed_nodes,
         )
 
-    def _entities(self, made: _Made, clip: int, vectors: dict[str, Vector]) -> Iterator[Entity]:
+    def _entities(
+        self, made: _Made, clip: int, vectors: dict[str, writer.Vector]
+    ) -> Iterator[Entity]:
         """Yield entities and vertices of a macro event that the video did not have before."""
         for key, attributes in made.entities.items():
             if key not in self._known:

@@ -25,17 +25,7 @@ from domain.stated import EntityKind, StatedFacts
 from domain.time import TimeSpan
 from retrieval.chapters import BREAK, DocumentCounts, coarser_caption
 from retrieval.english import Known, is_narrated
-from strategies.worldmm.captions import (
-    MENTIONED,
-    ScaleWindow,
-    due_windows,
-    extract,
-    finer_windows,
-    finest_caption,
-    level_of,
-    speaker_of,
-    summarised_scale,
-)
+from strategies.worldmm import captions
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.semantic_build import SemanticBuild, SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
@@ -78,7 +68,7 @@ class WorldBuild:
         self._scales = settings.scales(video.duration_ms or None)
         self._built_ms = earlier[-1].span.end_ms if earlier else 0
         self._lines = seen_lines(earlier)
-        scales = {level_of(scale): scale for scale in self._scales}
+        scales = {captions.level_of(scale): scale for scale in self._scales}
         stored = [(scales[node.level], node) for node in built.nodes if node.level in scales]
         self._captions = {(scale, node.number): node.text for scale, node in stored}
         self._counts = DocumentCounts()
@@ -87,7 +77,7 @@ class WorldBuild:
                 self._counts.add(text)
         self._types = {entity.key.name: entity.key.type for entity in built.entities}
         by_model = SemanticByModel(settings, self._writer, models.embed) if self._writer else None
-        finest = level_of(self._scales[0])
+        finest = captions.level_of(self._scales[0])
         self._semantic = SemanticBuild(settings, built, finest, self._key, by_model)
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
@@ -98,8 +88,8 @@ class WorldBuild:
         self._lines += lines
         seen_ms = clips[-1].span.end_ms
         people = {name for name, kind in self._types.items() if kind == EntityKind.PERSON}
-        people |= {who for line in lines if (who := speaker_of(line))}
-        described = [line.text for line in lines if not speaker_of(line)]
+        people |= {who for line in lines if (who := captions.speaker_of(line))}
+        described = [line.text for line in lines if not captions.speaker_of(line)]
         names = tuple(sorted(name for name in people if not TAG.fullmatch(name)))
         known = Known(people=names, narrated=bool(described) and is_narrated(described))
         nodes, written = [], []
@@ -111,7 +101,7 @@ class WorldBuild:
                 nodes.append(self._node(window, text, clip, seen_ms))
                 written.append((window, clip, self._written_facts(text, known)))
         left = [n.text for n, (*_, found) in zip(nodes, written, strict=True) if found is None]
-        by_rules = iter(extract(self._parser, left, known))
+        by_rules = iter(captions.extract(self._parser, left, known))
         extracts = [(window, clip, found or next(by_rules)) for window, clip, found in written]
         before = frozenset(self._types)
         for _, _, found in extracts:
@@ -134,7 +124,7 @@ class WorldBuild:
             for key in (relation.subject, relation.object):
                 first[key] = min(first.get(key, relation.from_clip), relation.from_clip)
         new = {key: clip for key, clip in first.items() if key.name not in before}
-        triples = [one for one in relations if one.predicate != MENTIONED]
+        triples = [one for one in relations if one.predicate != captions.MENTIONED]
         texts = [node.text for node in nodes] + [key.name for key in new]
         distinct = list(dict.fromkeys([*texts, *(one.text for one in triples)]))
         vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
@@ -145,20 +135,20 @@ class WorldBuild:
             closed=closed,
         )
 
-    def _due(self, seen_ms: int, *, ended: bool) -> Iterator[ScaleWindow]:
+    def _due(self, seen_ms: int, *, ended: bool) -> Iterator[captions.ScaleWindow]:
         times = [line.span.start_ms for line in self._lines]
         finest = self._scales[0]
         times += [number * finest for scale, number in self._captions if scale == finest]
         coarsest = self._scales[-1]
         open_from = self._built_ms // coarsest * coarsest
         recent = [time for time in times if time >= open_from]
-        yield from due_windows(self._scales, recent, self._built_ms, seen_ms, ended=ended)
+        yield from captions.due_windows(self._scales, recent, self._built_ms, seen_ms, ended=ended)
 
-    def _caption(self, window: ScaleWindow) -> str:
+    def _caption(self, window: captions.ScaleWindow) -> str:
         """Write the caption of a window; "" where there was nothing."""
-        finer = summarised_scale(self._scales, window.scale_ms)
+        finer = captions.summarised_scale(self._scales, window.scale_ms)
         if finer is None:
-            text = finest_caption(
+            text = captions.finest_caption(
                 line
                 for line in self._lines
                 if window.span.start_ms <= line.span.start_ms < window.span.end_ms
@@ -167,7 +157,7 @@ class WorldBuild:
             if text:
                 self._counts.add(text)
         else:
-            parts = [(one.scale_ms, one.number) for one in finer_windows(window, finer)]
+            parts = [(one.scale_ms, one.number) for one in captions.finer_windows(window, finer)]
             texts = [self._captions[part] for part in parts if part in self._captions]
             text = coarser_caption(texts, self._counts, self._settings.summary_sentences)
             text = self._written(window, texts, text)
@@ -175,7 +165,7 @@ class WorldBuild:
             self._captions[window.scale_ms, window.number] = text
         return text
 
-    def _written(self, window: ScaleWindow, lines: Sequence[str], by_rules: str) -> str:
+    def _written(self, window: captions.ScaleWindow, lines: Sequence[str], by_rules: str) -> str:
         """Return the model's caption; that by rules without a model, or without a reply."""
         if self._writer is None or not by_rules:
             return by_rules
@@ -195,11 +185,11 @@ class WorldBuild:
             note_rules(_LOG, "the triples of a caption are by rules: no reply could be read")
         return None
 
-    def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> Node:
-        finer = summarised_scale(self._scales, window.scale_ms)
-        parts = [] if finer is None else list(finer_windows(window, finer))
+    def _node(self, window: captions.ScaleWindow, text: str, clip: int, seen_ms: int) -> Node:
+        finer = captions.summarised_scale(self._scales, window.scale_ms)
+        parts = [] if finer is None else list(captions.finer_windows(window, finer))
         return Node(
-            level=level_of(window.scale_ms),
+            level=captions.level_of(window.scale_ms),
             number=window.number,
             text=text,
             span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
@@ -210,13 +200,15 @@ class WorldBuild:
         )
 
     def _relations(
-        self, found: StatedFacts, window: ScaleWindow, clip: int, seen_ms: int
+        self, found: StatedFacts, window: captions.ScaleWindow, clip: int, seen_ms: int
     ) -> Iterator[Relation]:
         """Yield the triples of a caption, and a mention of every entity that is in none."""
         ends = {name for triple in found.triples for name in (triple.subject, triple.object)}
         stated = [(one.subject, one.predicate, one.object) for one in found.triples]
-        mentions = [(e.name, MENTIONED, e.name) for e in found.entities if e.name not in ends]
-        level = level_of(window.scale_ms)
+        mentions = [
+            (e.name, captions.MENTIONED, e.name) for e in found.entities if e.name not in ends
+        ]
+        level = captions.level_of(window.scale_ms)
         for subject, predicate, target in [*stated, *mentions]:
             yield Relation(
                 level=level,

@@ -16,17 +16,7 @@ from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.prompts import prompts_beside
 from strategies.policy_parts import ask_sound
-from strategies.worldmm.replies import (
-    ConsolidationReply,
-    WrittenCaption,
-    WrittenFacts,
-    WrittenSemantics,
-    caption_page,
-    consolidate_page,
-    is_sound,
-    semantic_page,
-    triples_page,
-)
+from strategies.worldmm import replies
 from strategies.worldmm.semantic import Consolidation, complaints_about
 from strategies.worldmm.settings import WorldMemorySettings
 
@@ -34,7 +24,7 @@ prompt = prompts_beside(__file__)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
-Written = TypeVar("Written", WrittenFacts, WrittenSemantics)
+Written = TypeVar("Written", replies.WrittenFacts, replies.WrittenSemantics)
 
 
 class ModelWriter:
@@ -50,8 +40,8 @@ class ModelWriter:
             self._model.ask,
             "caption",
             rules,
-            caption_page(span, lines),
-            WrittenCaption,
+            replies.caption_page(span, lines),
+            replies.WrittenCaption,
             lambda written: written.complaints(lines),
             strict=True,
         ).text
@@ -62,8 +52,8 @@ class ModelWriter:
             self._model.ask,
             "triples",
             prompt("triples_system"),
-            triples_page(caption, people),
-            WrittenFacts,
+            replies.triples_page(caption, people),
+            replies.WrittenFacts,
             lambda written: written.complaints(caption),
         )
         return _within_limits(reply).facts(caption)
@@ -79,13 +69,13 @@ class ModelWriter:
             self._model.ask,
             "semantic",
             prompt("semantic_system"),
-            semantic_page(span, triples),
-            WrittenSemantics,
+            replies.semantic_page(span, triples),
+            replies.WrittenSemantics,
             lambda written: written.complaints(len(triples)),
         )
         known = tags_in(one.text for one in triples)
         sound = _within_limits(reply).sound(len(triples))
-        return [(triple, numbers) for triple, numbers in sound if is_sound(triple, known)]
+        return [(triple, numbers) for triple, numbers in sound if replies.is_sound(triple, known)]
 
     def consolidation(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
         """Decide which existing triples a new one replaces, and how it reads then."""
@@ -94,13 +84,13 @@ class ModelWriter:
             self._model.ask,
             "consolidate",
             prompt("consolidate_system"),
-            consolidate_page(new, existing),
-            ConsolidationReply,
+            replies.consolidate_page(new, existing),
+            replies.ConsolidationReply,
             lambda reply: complaints_about(reply.decision(), shown),
         ).decision()
         replaced = tuple(number for number in decision.replaced if number < shown)
         known = tags_in(one.text for one in (new, *existing))
-        triple = decision.triple if is_sound(decision.triple, known) else new
+        triple = decision.triple if replies.is_sound(decision.triple, known) else new
         return Consolidation(replaced=replaced, triple=triple)
 
 

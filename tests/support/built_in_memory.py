@@ -8,15 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from agent.builder import Build, BuildModels, MemoryBuilder
-from domain.built import (
-    BuiltMemory,
-    Change,
-    Entity,
-    EntityKey,
-    Node,
-    Relation,
-    WatchedClip,
-)
+from domain import built
 from domain.media import Video
 
 Row = tuple[object, ...]
@@ -26,12 +18,12 @@ Row = tuple[object, ...]
 class MemoryRows:
     """The rows of one build, as the store would have them."""
 
-    nodes: list[Node] = field(default_factory=list)
-    entities: dict[EntityKey, Entity] = field(default_factory=dict)
-    relations: list[Relation] = field(default_factory=list)
+    nodes: list[built.Node] = field(default_factory=list)
+    entities: dict[built.EntityKey, built.Entity] = field(default_factory=dict)
+    relations: list[built.Relation] = field(default_factory=list)
     through: int = -1
 
-    def apply(self, change: Change, through: int) -> None:
+    def apply(self, change: built.Change, through: int) -> None:
         self.through = through
         ids = {(node.level, node.number): node.id for node in self.nodes}
         for gone in change.closed_nodes:
@@ -63,8 +55,8 @@ class MemoryRows:
             if one.id == node and one.to_clip is None:
                 self.nodes[at] = replace(one, to_clip=clip)
 
-    def memory(self) -> BuiltMemory:
-        return BuiltMemory(
+    def memory(self) -> built.BuiltMemory:
+        return built.BuiltMemory(
             self.through,
             1,
             "words",
@@ -106,7 +98,7 @@ class MemoryRows:
 def built_of(
     builder: MemoryBuilder,
     video: Video,
-    clips: Sequence[WatchedClip],
+    clips: Sequence[built.WatchedClip],
     models: BuildModels,
     *,
     step: int = 1,
@@ -124,7 +116,7 @@ def built_of(
     return rows
 
 
-def _earlier(builder: MemoryBuilder, clips: Sequence[WatchedClip]) -> list[WatchedClip]:
+def _earlier(builder: MemoryBuilder, clips: Sequence[built.WatchedClip]) -> list[built.WatchedClip]:
     """Return the clips that the build flow would give a builder that resumes."""
     if not clips:
         return []
