@@ -36,13 +36,13 @@ from strategies.eventmem.strategy import SETTINGS
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, ReadingToolbox, WordToolbox
 from tests.support.caption_evaluations import workspace_of
-from tests.support.event_memory_model import EventMemoryModel
 from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.picture_cards import striped_jpeg
+from tests.support.prompted_models import EventMemoryModel
 from tests.support.remembered import CLIP_MS, Said, watch
 
 EVENTMEM = find_strategy("eventmem")

@@ -42,9 +42,9 @@ from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
-from tests.support.moment_model import MomentModel
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
+from tests.support.prompted_models import MomentModel
 from tests.support.remembered import CLIP_MS, Said, watch
 
 VAM = find_strategy("vam")

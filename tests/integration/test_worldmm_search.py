@@ -41,8 +41,8 @@ from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.prompted_models import WorldModel, answering
 from tests.support.remembered import Said, watch
-from tests.support.world_model import WorldModel, answering
 
 STRATEGY = find_strategy("worldmm")
 QUESTION = "What happens in the house?"
