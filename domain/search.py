@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, NonNegativeInt
 
-from domain.asking import Evidence
+from domain.asking import Evidence, ToolName
 from domain.base import Frozen
 from domain.time import TimeSpan
 
@@ -98,3 +98,37 @@ class VideoQuotes(Frozen):
     video: str
     title: str
     quotes: tuple[Quote, ...] = ()
+
+
+class SearchOutcome(Frozen):
+    """What one search found, best evidence first.
+
+    ``mode`` is the tool. ``nothing_close``: no evidence is closer than chance; the nearest is still
+    listed. ``searched`` describes the search in words, for "not in memory" answers. ``weighed`` are
+    scores by option, of evidence and of what else options are compared by.
+    """
+
+    mode: ToolName
+    query: str
+    evidence: tuple[Evidence, ...] = ()
+    nothing_close: bool = False
+    searched: str = ""
+    weighed: tuple[Weighed, ...] = Field(default=(), description="what supports options")
+    temperature: float = Field(
+        default=1.0, gt=0, description="what scores by option are divided by to be logits"
+    )
+    quotes: tuple[Quote, ...] = Field(
+        default=(), description="what may answer an open question, best first"
+    )
+    by_video: tuple[VideoQuotes, ...] = Field(
+        default=(), description="what may answer it in each of a few videos"
+    )
+    unbuilt: tuple[str, ...] = Field(
+        default=(), description="titles of videos of which the memory is not built"
+    )
+    writers: tuple[str, ...] = Field(
+        default=(), description="who wrote the memory by then, where the tool wrote in it"
+    )
+    selected: bool = Field(
+        default=False, description="whether only the likeliest of many videos were searched"
+    )

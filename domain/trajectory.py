@@ -21,11 +21,10 @@ from domain.asking import (
     Question,
     Subtask,
     Support,
-    ToolName,
 )
 from domain.base import Frozen
 from domain.memories import MemoryView
-from domain.search import Quote, VideoQuotes, Weighed
+from domain.search import SearchOutcome
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
@@ -172,46 +171,22 @@ class Neighbour(Frozen):
     rationale: str = ""
 
 
-class EvidenceRetrieved(_Event):
-    """The result of one search, best first. ``focus`` is the segment in focus after it.
+class EvidenceRetrieved(SearchOutcome, _Event):
+    """The result of one search. ``focus`` is the segment in focus after it.
 
-    ``mode`` is the tool; ``arguments`` are those of a strategy's own tool.
+    ``arguments`` are those of a strategy's own tool.
     """
 
     kind: Literal["retrieve"] = "retrieve"
-    mode: ToolName
-    query: str
     arguments: dict[str, Any] = Field(default_factory=dict)
-    evidence: tuple[Evidence, ...]
     focus: str | None = None
     focus_label: str = ""
     focus_video: str = ""
     neighbours: tuple[Neighbour, ...] = ()
     images: tuple[str, ...] = Field(default=(), description="SHA-256 of the images shown")
-    nothing_close: bool = False
-    searched: str = ""
     refused: str = Field(default="", description="why the search could not be made, if so")
     options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
-    weighed: tuple[Weighed, ...] = Field(default=(), description="what supports options")
-    temperature: float = Field(
-        default=1.0, gt=0, description="what scores by option are divided by to be logits"
-    )
-    quotes: tuple[Quote, ...] = Field(
-        default=(), description="what may answer an open question, best first"
-    )
-    by_video: tuple[VideoQuotes, ...] = Field(
-        default=(), description="what may answer it in each of a few videos"
-    )
     span: TimeSpan | None = Field(default=None, description="the time that it looked at")
-    unbuilt: tuple[str, ...] = Field(
-        default=(), description="titles of videos of which the memory is not built"
-    )
-    writers: tuple[str, ...] = Field(
-        default=(), description="who wrote the memory by then, where the tool wrote in it"
-    )
-    selected: bool = Field(
-        default=False, description="whether only the likeliest of many videos were searched"
-    )
 
 
 class Forked(_Event):

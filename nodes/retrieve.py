@@ -20,7 +20,7 @@ from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import InputError
 from domain.ledger import bind_evidence
-from domain.search import STRUCTURE, Aim
+from domain.search import STRUCTURE, Aim, SearchOutcome
 from domain.trajectory import Bound, EvidenceRetrieved, ModelCalled, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 
@@ -127,25 +127,15 @@ def letters_of(state: State) -> tuple[str, ...]:
 
 def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
     """Convert a retrieval to its trajectory event."""
+    focus = retrieval.focus
     return EvidenceRetrieved(
         round=number,
-        mode=retrieval.mode,
-        query=retrieval.query,
-        evidence=retrieval.evidence,
-        focus=f"s{retrieval.focus.id}" if retrieval.focus else None,
-        focus_label=retrieval.focus.label if retrieval.focus else "",
-        focus_video=retrieval.focus.video if retrieval.focus else "",
+        focus=f"s{focus.id}" if focus else None,
+        focus_label=focus.label if focus else "",
+        focus_video=focus.video if focus else "",
         neighbours=tuple(neighbours(retrieval)),
         images=tuple(image.blob for image in retrieval.images),
-        nothing_close=retrieval.nothing_close,
-        searched=retrieval.searched,
-        weighed=retrieval.weighed,
-        temperature=retrieval.temperature,
-        quotes=retrieval.quotes,
-        by_video=retrieval.by_video,
-        unbuilt=retrieval.unbuilt,
-        writers=retrieval.writers,
-        selected=retrieval.selected,
+        **{name: getattr(retrieval, name) for name in SearchOutcome.model_fields},
     )
 
 

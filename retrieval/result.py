@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from domain.asking import Citation, Evidence, ToolName
+from domain.asking import Citation
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.memories import Edge, Segment
-from domain.search import Quote, VideoQuotes, Weighed
+from domain.search import SearchOutcome
 
 
 class UnknownLabel(NotFound):
@@ -43,37 +43,18 @@ class ShownImage(Frozen):
         return f"{self.kind}{self.id}"
 
 
-class Retrieval(Frozen):
-    """The result of one search, best evidence first.
+class Retrieval(SearchOutcome):
+    """The result of one search.
 
     ``focus`` is the segment the search ended on; ``neighbours`` are its one-hop neighbours ranked
-    by the query and ``edges`` those between it and them, both directions. ``nothing_close``: no
-    evidence is closer than chance; the nearest is still listed. ``searched`` describes the search
-    in words, for "not in memory" answers. ``weighed`` are scores by option, of evidence and of what
-    else options are compared by; ``quotes`` are what may answer an open question, best first,
-    ``by_video`` that in each of a few videos.
-    ``unbuilt`` are the titles of videos in view that were left out, since
-    the strategy's memory of them is not built. ``writers`` wrote that memory: rules, or models by
-    name; only of tools that write in it themselves. ``selected``: of the many videos in view only
-    the likeliest were searched. ``unseen``: no image-text model compared pictures.
+    by the query and ``edges`` those between it and them, both directions. ``unseen``: no image-text
+    model compared pictures.
     """
 
-    mode: ToolName
-    query: str
     focus: Segment | None = None
-    evidence: tuple[Evidence, ...] = ()
     neighbours: tuple[Segment, ...] = ()
     edges: tuple[Edge, ...] = ()
     images: tuple[ShownImage, ...] = ()
-    nothing_close: bool = False
-    searched: str = ""
-    weighed: tuple[Weighed, ...] = ()
-    temperature: float = 1.0
-    quotes: tuple[Quote, ...] = ()
-    by_video: tuple[VideoQuotes, ...] = ()
-    unbuilt: tuple[str, ...] = ()
-    writers: tuple[str, ...] = ()
-    selected: bool = False
     unseen: bool = False
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from agent.builder import BuildModels
     from domain.built import BuiltFrame, WatchedClip
+    from domain.media import Video
     from models.ports import Vector
 
     Scores = NDArray[np.float64]
@@ -180,10 +181,14 @@ def mean_direction(vectors: NDArray[np.float32]) -> Vector:
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9), np.float32)
 
 
-class DocumentBuild:
+S = TypeVar("S")
+
+
+class DocumentBuild(Generic[S]):
     """What builds of documents share: the clips of which not all events have their document.
 
-    What came since the last event is one document that is written anew with every step.
+    What came since the last event is one document that is written anew with every step. Events are
+    the same of every video.
 
     Args:
         built: what was built before.
@@ -192,9 +197,14 @@ class DocumentBuild:
     """
 
     def __init__(
-        self, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
+        self,
+        settings: S,
+        _video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
     ) -> None:
-        self._models, self._clips = models, list(earlier)
+        self._settings, self._models, self._clips = settings, models, list(earlier)
         events = [node for node in built.nodes if node.level == EVENT]
         last = max(events, key=lambda node: node.number, default=None)
         self._last = last.span if last else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
-from agent.builder import BuildModels, MemoryBuilder, note_rules
+from agent.builder import MemoryBuilder, note_rules
 from agent.reasoners.port import Unreadable
-from domain.built import BuiltMemory, Change, Node, WatchedClip
+from domain.built import Change, Node, WatchedClip
 from domain.texts import one_line
 from domain.time import TimeSpan
 from strategies.event_documents import DocumentBuild, clip_at
@@ -35,23 +36,12 @@ def long_memory_builder(settings: EventMemorySettings) -> MemoryBuilder:
         version=1,
         step_ms=settings.step_ms,
         look_back_ms=4 * settings.document_ms,
-        # Events are the same of every video.
-        begin=lambda _, built, earlier, models: LongMemoryBuild(settings, built, earlier, models),
+        begin=partial(LongMemoryBuild, settings),
     )
 
 
-class LongMemoryBuild(DocumentBuild):
+class LongMemoryBuild(DocumentBuild[EventMemorySettings]):
     """One build of a video."""
-
-    def __init__(
-        self,
-        settings: EventMemorySettings,
-        built: BuiltMemory,
-        earlier: Sequence[WatchedClip],
-        models: BuildModels,
-    ) -> None:
-        super().__init__(built, earlier, models)
-        self._settings = settings
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the documents of the events that can be written after these clips."""

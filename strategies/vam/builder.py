@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
-from agent.builder import BuildModels, MemoryBuilder, note_rules
+from agent.builder import MemoryBuilder, note_rules
 from agent.reasoners.port import Unreadable
-from domain.built import BuiltMemory, Change, Node, WatchedClip
+from domain.built import Change, Node, WatchedClip
 from domain.time import TimeSpan
 from strategies.event_documents import DocumentBuild, clip_at
 from strategies.vam.model_writer import write_document
@@ -27,23 +28,12 @@ def event_builder(settings: VisualMemorySettings) -> MemoryBuilder:
         version=1,
         step_ms=settings.step_ms,
         look_back_ms=3 * settings.event_ms,
-        # Events are the same of every video.
-        begin=lambda _, built, earlier, models: EventBuild(settings, built, earlier, models),
+        begin=partial(EventBuild, settings),
     )
 
 
-class EventBuild(DocumentBuild):
+class EventBuild(DocumentBuild[VisualMemorySettings]):
     """One build of a video."""
-
-    def __init__(
-        self,
-        settings: VisualMemorySettings,
-        built: BuiltMemory,
-        earlier: Sequence[WatchedClip],
-        models: BuildModels,
-    ) -> None:
-        super().__init__(built, earlier, models)
-        self._settings = settings
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the documents of the events that are complete after these clips."""
