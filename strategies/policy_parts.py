@@ -35,8 +35,7 @@ class RuleWalk(ABC):
 
     def __init__(self, parts: PolicyParts, *notes: str) -> None:
         self._responder, self._without = parts.responder, parts.without
-        self.name = parts.responder.name
-        self.note = " ".join(note for note in (parts.responder.note, *notes) if note)
+        self.name, self.note = parts.responder.name, _joined(parts, notes)
 
     @abstractmethod
     def act(self, decision: DecisionContext) -> Action:
@@ -49,6 +48,62 @@ class RuleWalk(ABC):
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer with the profile's rules."""
         return self._responder.conclude(decision)
+
+
+class AskingPolicy:
+    """What policies share that decide and answer by calls to the language model.
+
+    Args:
+        parts: what a policy may use.
+        notes: what an answer says of how it was found; empty ones are left out.
+        most: pictures of a call at most; None: as many as the settings say.
+    """
+
+    def __init__(
+        self, parts: PolicyParts, calls: Calls, *notes: str, most: int | None = None
+    ) -> None:
+        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
+        self._without, self._most = parts.without, parts.settings.images if most is None else most
+        self.name, self.note = parts.responder.name, _joined(parts, notes)
+
+    def _ask(
+        self,
+        decision: DecisionContext,
+        purpose: str,
+        rules: str,
+        page: str,
+        schema: type[Reply],
+        *,
+        shown: inform.LoadedPictures | None = None,
+        last: bool = False,
+        temperature: float = 0.0,
+    ) -> Reply:
+        """Ask for a reply by rules and a page, with pictures."""
+        shown = shown or inform.LoadedPictures()
+        return self._calls.ask(
+            purpose,
+            [system(rules), user(page)],
+            schema,
+            round=decision.round,
+            temperature=temperature,
+            images=shown.images,
+            labels=shown.labels,
+            last=last,
+        )
+
+    def _pictures(self, decision: DecisionContext, share: int) -> inform.LoadedPictures:
+        """Load the latest pictures for a model that sees.
+
+        They take at most one part in ``share`` of the tokens that are left.
+        """
+        if not self._calls.sees:
+            return inform.LoadedPictures()
+        most = min(self._most, inform.affordable(decision.tokens, share))
+        return inform.load_pictures(decision.pictures[:most], self._load)
+
+
+def _joined(parts: PolicyParts, notes: Iterable[str]) -> str:
+    return " ".join(note for note in (parts.responder.note, *notes) if note)
 
 
 def ask_sound(
@@ -126,24 +181,6 @@ def options_argument(question: Question) -> dict[str, list[str]]:
     """Return the argument with the options of a question; empty where it has none."""
     cut = [option[:LONGEST_OPTION] for option in question.options]
     return {"options": cut} if cut else {}
-
-
-def pictures_to_send(
-    calls: Calls, decision: DecisionContext, most: int, share: int, load: inform.LoadImage
-) -> inform.LoadedPictures:
-    """Load the latest pictures for a model that sees.
-
-    Args:
-        decision: what the policy decides on.
-        most: pictures at most.
-        share: they take at most one part in so many of the tokens that are left.
-        load: loads the file of a picture.
-    """
-    if not calls.sees:
-        return inform.LoadedPictures()
-    return inform.load_pictures(
-        decision.pictures[: min(most, inform.affordable(decision.tokens, share))], load
-    )
 
 
 def last_noted(notes: Sequence[str], kind: type[Reply]) -> Reply | None:

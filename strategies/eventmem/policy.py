@@ -16,18 +16,17 @@ from domain.asking import Action, Question
 from domain.texts import one_line
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
-from models.messages import system, user
 from models.prompts import join_lines, prompts_beside
 from strategies.asked import question_block
 from strategies.eventmem.long_term import AnswerStep, ReactReply
 from strategies.eventmem.settings import LONG_TERM, SHORT_TERM
 from strategies.policy_parts import (
+    AskingPolicy,
     RuleWalk,
     after_complaint,
     last_noted,
     offering,
     options_argument,
-    pictures_to_send,
     use_tool,
 )
 
@@ -93,7 +92,7 @@ class MemoryWalk(RuleWalk):
         return Action(kind="answer", reason="the walk ends here")
 
 
-class ReactPolicy:
+class ReactPolicy(AskingPolicy):
     """Takes turns of one thought and one action with the language model.
 
     Args:
@@ -101,11 +100,9 @@ class ReactPolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
-        self._without = parts.without
+        super().__init__(parts, calls, most=MOST_PICTURES)
         off = {SHORT} | ({SEARCH} if LONG_TERM in parts.without else set())
         self._tools = [tool.name for tool in parts.tools if tool.name not in off]
-        self.name, self.note = parts.responder.name, parts.responder.note
 
     def act(self, decision: DecisionContext) -> Action:
         """Look first by code; then ask for one action.
@@ -164,16 +161,13 @@ class ReactPolicy:
         }
         turn = {"round": decision.round, "rounds": rounds}
         page = prompt("conclude", **slots) if last else prompt("react", **slots, **turn)
-        page = after_complaint(page, decision.complaint)
-        loaded = pictures_to_send(self._calls, decision, MOST_PICTURES, SHARE, self._load)
-        return self._calls.ask(
+        return self._ask(
+            decision,
             "conclude" if last else "react",
-            [system(rules), user(page)],
+            rules,
+            after_complaint(page, decision.complaint),
             offering(ReactReply, offered),
-            round=decision.round,
-            temperature=0.0,
-            images=loaded.images,
-            labels=loaded.labels,
+            shown=self._pictures(decision, SHARE),
             last=last,
         )
 

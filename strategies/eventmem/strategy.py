@@ -15,7 +15,7 @@ from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, R
 NAME = "eventmem"
 SETTINGS = settings.EventMemorySettings()
 # They import OpenCV and models, which lists of strategies do without.
-LOOK, BUILD = Later("strategies.eventmem.tools"), Later("strategies.eventmem.builder")
+LOOK, BUILD = Later("strategies.eventmem.tools"), Later("strategies.eventmem.long_term")
 KEEP = Later("strategies.eventmem.event_memory")
 
 TOOLS = (

@@ -12,12 +12,11 @@ from agent.reasoners.reply_schemas import conclude_form
 from agent.strategy import PolicyParts
 from domain.asking import Action
 from domain.trajectory import EvidenceRetrieved
-from models.messages import system, user
 from models.prompts import prompts_beside
 from strategies.memdreamer import settings
 from strategies.memdreamer.shown import macros_named
 from strategies.memdreamer.steps import conclude_page, step_form, step_page, step_system, unopened
-from strategies.policy_parts import RuleWalk
+from strategies.policy_parts import AskingPolicy, RuleWalk
 
 prompt = prompts_beside(__file__)
 
@@ -30,7 +29,7 @@ LOOK = "what the video is as a whole, before the first round"
 STUCK = "no reply was an action that can be carried out"
 
 
-class NotePolicy:
+class NotePolicy(AskingPolicy):
     """Decides and answers by calls to the language model.
 
     Args:
@@ -38,8 +37,8 @@ class NotePolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self.name, self.note = parts.responder.name, parts.responder.note
-        self._calls, self._rounds = calls, parts.settings.rounds - 1
+        super().__init__(parts, calls)
+        self._rounds = parts.settings.rounds - 1
         self._tools = settings.usable_tools(parts.tools, parts.without)
         self._names = tuple(tool.name for tool in self._tools)
         self._scored = frozenset(self._names) - {settings.SEARCH_NODES}
@@ -58,24 +57,20 @@ class NotePolicy:
             return Action(kind="answer", reason="nothing can be searched", not_in_memory=True)
         question = decision.question
         refs = [piece.ref for piece in decision.held]
-        reply = self._calls.ask(
+        page = step_page(
+            question,
+            newest_note(decision),
+            decision.searches,
+            decision.round - 1,
+            self._rounds,
+            decision.complaint,
+        )
+        reply = self._ask(
+            decision,
             "step",
-            [
-                system(step_system(self._tools, self._rounds, options=bool(question.options))),
-                user(
-                    step_page(
-                        question,
-                        newest_note(decision),
-                        decision.searches,
-                        decision.round - 1,
-                        self._rounds,
-                        decision.complaint,
-                    )
-                ),
-            ],
+            step_system(self._tools, self._rounds, options=bool(question.options)),
+            page,
             step_form(question, self._names, refs, narrow=self._calls.in_process),
-            round=decision.round,
-            temperature=0.0,
         )
         if wrong := reply.complaints(self._names):
             raise Unreadable("; ".join(wrong))
@@ -106,13 +101,9 @@ class NotePolicy:
             return taken
         question = decision.question
         page = conclude_page(question, newest_note(decision), decision.searches, decision.complaint)
-        reply: ConcludeReply = self._calls.ask(
-            "conclude",
-            [system(prompt("conclude_system")), user(page)],
-            conclude_form(decision, self._calls.in_process),
-            round=decision.round,
-            temperature=0.0,
-            last=True,
+        form = conclude_form(decision, self._calls.in_process)
+        reply: ConcludeReply = self._ask(
+            decision, "conclude", prompt("conclude_system"), page, form, last=True
         )
         return reply.conclusion()
 

@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from agent.harness.inform import LoadedPictures
 from agent.model_calls import Calls
 from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
 from domain.texts import one_line
-from models.messages import system, user
 from models.prompts import prompts_beside
 from strategies.asked import question_block
 from strategies.policy_parts import (
+    AskingPolicy,
     RuleWalk,
     ask_sound,
     last_noted,
     options_argument,
-    pictures_to_send,
     use_tool,
 )
 from strategies.vam.model_writer import (
@@ -93,7 +91,7 @@ class LocalWalk(RuleWalk):
         return Action(kind="answer", reason="the walk is done")
 
 
-class PlanningPolicy:
+class PlanningPolicy(AskingPolicy):
     """Routes the question, then plans each action with the language model.
 
     Args:
@@ -101,8 +99,8 @@ class PlanningPolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
         offered = [tool.name for tool in parts.tools]
+        super().__init__(parts, calls, "" if FRAMES in offered else NO_IMAGES)
         off = {INSPECT} if LOOKING in parts.without else set()
         off |= {SUMMARIZE} if SUMMARIES in parts.without else set()
         self._tools = [name for name in (SEARCH, INSPECT, SUMMARIZE) if name not in off]
@@ -111,8 +109,6 @@ class PlanningPolicy:
             "event",
             *(["summary"] if SUMMARIZE not in off else []),
         ]
-        notes = [parts.responder.note, "" if FRAMES in offered else NO_IMAGES]
-        self.name, self.note = parts.responder.name, " ".join(note for note in notes if note)
 
     def act(self, decision: DecisionContext) -> Action:
         """Route in the first round; then plan. What cannot be read becomes a permissive search."""
@@ -158,17 +154,15 @@ class PlanningPolicy:
         if planned is None or decision.complaint:
             history = history_of(one.found for one in decision.searches)
             page = conclude_page(decision.question, history, decision.complaint)
-            loaded = self._pictures(decision, ANSWER_SHARE)
-            rules = plan_system(self._settings.rounds, (), self._sources)
-            reply = self._calls.ask(
+            reply = self._ask(
+                decision,
                 "conclude",
-                [system(rules), user(page)],
+                plan_system(self._settings.rounds, (), self._sources),
+                page,
                 plan_form(["answer"], self._sources),
-                round=decision.round,
-                temperature=TEMPERATURE,
-                images=loaded.images,
-                labels=loaded.labels,
+                shown=self._pictures(decision, ANSWER_SHARE),
                 last=True,
+                temperature=TEMPERATURE,
             )
             if not isinstance(reply.action, PlannedAnswer):
                 raise Unreadable("answer the question: no other action is left")
@@ -185,14 +179,10 @@ class PlanningPolicy:
 
     def _route(self, decision: DecisionContext) -> Action | None:
         """Return the first action where the router says so; None: it is planned."""
-        messages = [
-            system(prompt("route_system")),
-            user(prompt("route", question=question_block(decision.question))),
-        ]
+        rules = prompt("route_system")
+        page = prompt("route", question=question_block(decision.question))
         try:
-            reply = self._calls.ask(
-                "route", messages, RouteReply, round=decision.round, temperature=TEMPERATURE
-            )
+            reply = self._ask(decision, "route", rules, page, RouteReply, temperature=TEMPERATURE)
         except Unreadable:
             return None
         if reply.route == "answer":
@@ -244,9 +234,6 @@ class PlanningPolicy:
             off = [str(one) for one in action.sources if one not in self._sources]
             return [f"{one} is no source here" for one in off]
         return []
-
-    def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
-        return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)
 
 
 def best_result(decision: DecisionContext, best: BestRef | None) -> Evidence | None:
