@@ -47,9 +47,9 @@ class SemanticByModel:
         Raises:
             Unreadable: no reply says what lasts.
         """
-        rests: dict[Triple, dict[str, None]] = {}
+        rests: dict[Triple, dict[int, None]] = {}
         for one in seen:
-            rests.setdefault(one.triple, {})[one.ref] = None
+            rests.setdefault(one.triple, {})[one.clip] = None
         if not rests:
             return semantic.SemanticChange()
         shown = list(rests)
@@ -62,10 +62,8 @@ class SemanticByModel:
         if lasting:
             self._read([one.text for one in valid] + [triple.text for triple, _ in lasting])
         for triple, numbers in lasting:
-            refs = dict.fromkeys(ref for number in numbers for ref in rests[shown[number]])
-            new = semantic.SemanticTriple(
-                triple=triple, occasions=len(refs), days=(), evidence=tuple(refs), from_clip=clip
-            )
+            clips = dict.fromkeys(one for number in numbers for one in rests[shown[number]])
+            new = semantic.SemanticTriple(triple=triple, evidence=tuple(clips), from_clip=clip)
             change = semantic.consolidate(new, self._near(new, now), self._decide, clip)
             (new,) = change.added
             # What began in this step and is replaced in it never was.
@@ -135,16 +133,10 @@ class SemanticBuild:
         self._settings, self._level = settings, level
         self._key_of, self._model = key_of, model
         self._recurring = semantic.Recurrences(settings.semantic_window_ms)
-        self._spans: dict[str, TimeSpan] = {}
+        self._spans: dict[int, TimeSpan] = {}
         self._recurring.add(self._seen(built.relations))
         self._valid = [
-            semantic.SemanticTriple(
-                triple=_triple(r),
-                occasions=max(1, len(r.evidence)),
-                days=(),
-                evidence=tuple(map(str, r.evidence)),
-                from_clip=r.from_clip,
-            )
+            semantic.SemanticTriple(triple=_triple(r), evidence=r.evidence, from_clip=r.from_clip)
             for r in built.relations
             if r.level == SEMANTIC and r.to_clip is None
         ]
@@ -183,16 +175,14 @@ class SemanticBuild:
     def _seen(self, relations: Iterable[Relation]) -> list[semantic.EpisodicTriple]:
         """Return the triples that captions of the finest scale state, and note when they did."""
         stated = [r for r in relations if r.level == self._level and r.predicate != MENTIONED]
-        self._spans |= {str(one.from_clip): one.span for one in stated}
+        self._spans |= {one.from_clip: one.span for one in stated}
         return [
-            semantic.EpisodicTriple(
-                triple=_triple(one), ref=str(one.from_clip), span=one.span, clip=one.from_clip
-            )
+            semantic.EpisodicTriple(triple=_triple(one), span=one.span, clip=one.from_clip)
             for one in stated
         ]
 
     def _relation(self, one: semantic.SemanticTriple) -> Relation:
-        spans = [self._spans[ref] for ref in one.evidence if ref in self._spans]
+        spans = [self._spans[clip] for clip in one.evidence if clip in self._spans]
         return Relation(
             level=SEMANTIC,
             subject=self._key_of(one.triple.subject),
@@ -200,7 +190,7 @@ class SemanticBuild:
             object=self._key_of(one.triple.object),
             span=spans[-1] if spans else TimeSpan.of(0, 0),
             from_clip=one.from_clip,
-            evidence=tuple(int(ref) for ref in one.evidence),
+            evidence=one.evidence,
             to_clip=one.to_clip,
         )
 
