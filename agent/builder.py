@@ -167,7 +167,16 @@ class Build(Protocol):
         """
 
 
-class MemoryBuilder(Protocol):
+Begin = Callable[[Video, BuiltMemory, Sequence[WatchedClip], BuildModels], Build]
+"""Begins or resumes the build of a video.
+
+It is given what was built before, the clips of the last ``look_back_ms`` that were built, and what
+it may use: the text encoder, and the language model if there is one.
+"""
+
+
+@dataclass(frozen=True)
+class MemoryBuilder:
     """Builds the memory of a strategy. ``version`` is stored with what it builds.
 
     ``step_ms`` is how much of the video a step takes, in whole clips and counted from its start;
@@ -177,22 +186,7 @@ class MemoryBuilder(Protocol):
     version: int
     step_ms: int
     look_back_ms: int
-
-    def begin(
-        self,
-        video: Video,
-        built: BuiltMemory,
-        earlier: Sequence[WatchedClip],
-        models: BuildModels,
-        /,
-    ) -> Build:
-        """Begin or resume the build of a video.
-
-        Args:
-            built: what was built before.
-            earlier: the clips of the last ``look_back_ms`` that were built.
-            models: the text encoder, and the language model if there is one.
-        """
+    begin: Begin
 
 
 @dataclass(frozen=True)

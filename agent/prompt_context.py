@@ -26,7 +26,7 @@ from agent.state import (
     view_of,
 )
 from domain.asking import Ledger, Mode, Question, Subtask
-from domain.people import TAG
+from domain.people import tags_in
 from domain.skills import Tone
 from domain.trajectory import (
     Acted,
@@ -166,8 +166,7 @@ def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:
 def shown_tags(question: Question, context: RunContext) -> frozenset[str]:
     """Return the tags in the question, in the known names and in the evidence."""
     texts = (question.text, *(e.text for e in context.recorder.evidence().values()))
-    mentioned = (match[0] for text in texts for match in TAG.finditer(text))
-    return frozenset((*mentioned, *(tag for tag, _ in context.people)))
+    return frozenset(tags_in(texts) | {tag for tag, _ in context.people})
 
 
 def last_neighbours(context: RunContext) -> tuple[Neighbour, ...]:

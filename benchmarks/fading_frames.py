@@ -30,7 +30,7 @@ from perception.frame_keeper import (
 )
 from perception.jpeg import Blobs
 from strategies.vam.settings import HOUR, VisualMemorySettings
-from strategies.vam.visual_memory import FrameReason, MomentKeeper
+from strategies.vam.visual_memory import FrameReason, moment_keeper
 
 DAY_H, CLIP_MS, EVENT_S = 26, 30_000, 120
 WIDTH, HEIGHT, THIRD = 320, 176, 3
@@ -76,14 +76,14 @@ class Day:
 
     def watch(self) -> None:
         """Watch the day, clip by clip; the processor time of the keeper is counted."""
-        keeper, process = MomentKeeper(self.settings), psutil.Process()
+        keeper, process = moment_keeper(self.settings), psutil.Process()
         carried: State = {}
         for index in range(DAY_H * HOUR // CLIP_MS):
             clip = Clip(index=index, span=TimeSpan.of(index * CLIP_MS, (index + 1) * CLIP_MS))
             times = range(clip.span.start_ms, clip.span.end_ms, keeper.every_ms)
             frames = [SampledFrame(at, picture(at // 1_000)) for at in times]
             began = time.process_time()
-            made = keeper.begin(WATCHED, carried, None).clip(clip, frames_for(keeper, frames))
+            made = keeper.keep(WATCHED, carried, None, clip, frames_for(keeper, frames))
             carried = made.state
             jpegs = {one.time_ms: one.jpeg for one in frames}
             for kept in made.frames:

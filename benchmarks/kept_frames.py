@@ -32,17 +32,17 @@ from store.database import Store, remove_unused_blobs
 from store.home import Home
 from store.queries.percepts import add_blobs
 from store.tables.schema import FrameRow, KeeperRow
-from strategies.eventmem.event_memory import EventKeeper
+from strategies.eventmem.event_memory import event_keeper
 from strategies.eventmem.settings import EventMemorySettings
 from strategies.eventmem.short_term import EventFrames, ShortTermMemory
-from strategies.vam.builder import EventBuilder
+from strategies.vam.builder import event_builder
 from strategies.vam.settings import VisualMemorySettings
 from strategies.vam.visual_memory import (
     FrameReason,
-    MomentKeeper,
     ThinningState,
     TierState,
     VisualState,
+    moment_keeper,
 )
 from tests.support.memory import VIDEO, known_video
 
@@ -88,8 +88,8 @@ def lines() -> Iterator[Line]:
 def _both() -> Iterator[Line]:
     """The processor time of both keepers for a frame at one a second, decoding included."""
     keepers: list[FrameKeeper] = [
-        MomentKeeper(VisualMemorySettings()),
-        EventKeeper(EventMemorySettings()),
+        moment_keeper(VisualMemorySettings()),
+        event_keeper(EventMemorySettings()),
     ]
     states: list[Any] = [{}, {}]
     spent: list[float] = []
@@ -98,8 +98,8 @@ def _both() -> Iterator[Line]:
         frames = sampled(clip)
         began = time.process_time()
         for number, keeper in enumerate(keepers):
-            made = keeper.begin(WATCHED, states[number], None)
-            states[number] = made.clip(clip, frames_for(keeper, frames)).state
+            shown = frames_for(keeper, frames)
+            states[number] = keeper.keep(WATCHED, states[number], None, clip, shown).state
         spent.append(1_000 * (time.process_time() - began) / len(frames))
     yield costs(
         "CPU of both keepers, a frame at 1 fps, 720p",
@@ -115,7 +115,7 @@ def _added(store: Store) -> Iterator[Line]:
     first = 24 * 3_600_000 // CLIP_MS
     known_video(store, first + CLIPS)
     _keep_many(store, first)
-    keepers = VideoKeepers(WATCHED, {"moments": MomentKeeper(VisualMemorySettings())})
+    keepers = VideoKeepers(WATCHED, {"moments": moment_keeper(VisualMemorySettings())})
     spent: list[float] = []
     for index in range(first, first + CLIPS):
         clip = clip_of(index)
@@ -217,7 +217,7 @@ def _documented(events: int) -> float:
     encoder, settings = CountedEncoder(), VisualMemorySettings()
     parser = SentenceParser(Home.default().weights)
     models = BuildModels(encoder.embed, parser, ScriptedModel())
-    build = EventBuilder(settings).begin(WATCHED, BuiltMemory(), (), models)
+    build = event_builder(settings).begin(WATCHED, BuiltMemory(), (), models)
     clips = list(_watched(events))
     size = settings.step_ms // CLIP_MS
     found = 0

@@ -25,7 +25,7 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.build_changes import apply_change
 from store.queries.builds import StepMade
-from strategies.memdreamer.builder import HierarchyBuilder
+from strategies.memdreamer.builder import hierarchy_builder
 from strategies.memdreamer.levels import MACRO
 from tests.support.memory import VIDEO, known_video
 from tests.support.watched_days import VIDEO as DAY
@@ -80,7 +80,7 @@ def _spent(store: Store) -> Iterator[float]:
     """Yield the milliseconds of processor time a macro event, of each clip that completes some."""
     encoder = CountedEncoder()
     models = BuildModels(encoder.embed, SentenceParser(Home.default().weights))
-    build = HierarchyBuilder().begin(DAY, BuiltMemory(), (), models)
+    build = hierarchy_builder().begin(DAY, BuiltMemory(), (), models)
     for clip in watched_day(CLIPS, lines=LINES):
         began, encoded = time.process_time(), encoder.seconds
         change = build.step([clip], ended=clip.clip == CLIPS - 1)

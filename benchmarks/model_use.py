@@ -29,8 +29,8 @@ from strategies.registry import all_strategies
 from tests.support.asking import PARTY
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import EVERYTHING, OpenAIServer
+from tests.support.prompted_models import obedient_to_all
 from tests.support.remembered import Said, watch
-from tests.support.world_model import obedient_to_all
 
 CLIPS, LINES = 120, 4
 """Clips of an hour, and captions in each."""

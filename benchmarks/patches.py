@@ -42,7 +42,7 @@ from sqlalchemy import delete, text
 from benchmarks.lines import RUNS, Line, Taken
 from domain.memories import AbsorbedSegment, EdgeKey, OpenEdge, OpenSegment
 from memory.event_graph import OpenGraph, change_from_patch
-from memory.event_graph_update import Proposal, apply_patch
+from memory.event_graph_update import apply_patch
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
@@ -195,7 +195,7 @@ def homer(store: Store, patches: Sequence[WrittenPatch], segments: int) -> Cost:
     def run(at: int) -> None:
         window = EventWindow(VIDEO, at_clip(at, segments), {}, ())
         with store.begin() as session:
-            apply_patch(session, window, Proposal(patches[at]), FREE)
+            apply_patch(session, window, patches[at], FREE)
 
     return timed(run, len(patches), cpu_of(store))
 

@@ -49,38 +49,52 @@ class WatchedClip:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeDraft:
-    """A node as it is after ``clip``; ``children`` are numbers of nodes of a finer level.
+class Node:
+    """A node as it is from ``from_clip`` on; ``children`` are numbers of nodes of a finer level.
 
-    ``to_clip``: after that clip of the same step it is so no longer; None: it still is.
+    ``to_clip``: after that clip it is so no longer; None: it still is. ``id``: the row that all
+    revisions of it share; 0: it is not stored.
     """
 
     level: str
     number: int
     text: str
     span: TimeSpan
-    clip: int
+    from_clip: int
     label: str = ""
     children: tuple[int, ...] = ()
     vector: Vector | None = None
     to_clip: int | None = None
+    id: int = 0
+    builder: str = ""
+
+    @property
+    def ref(self) -> str:
+        """What cites it."""
+        return f"n{self.id}"
 
 
 @dataclass(frozen=True, eq=False)
-class EntityDraft:
-    """An entity that is first named in ``clip``."""
+class Entity:
+    """An entity that is first named in ``from_clip``; ``id`` is its row's, 0: it is not stored."""
 
     key: EntityKey
-    clip: int
+    from_clip: int
     attributes: dict[str, Any] = field(default_factory=dict)
     vector: Vector | None = None
+    id: int = 0
+
+
+RelationKey = tuple[str, EntityKey, str, EntityKey]
+"""What names a relation that holds: level, subject, predicate, object."""
 
 
 @dataclass(frozen=True, eq=False)
-class RelationDraft:
-    """A relation that holds after ``clip``. ``node``: level and number of what states it.
+class Relation:
+    """A relation that holds from ``from_clip`` on. ``node``: level and number of what states it.
 
-    ``to_clip``: after that clip of the same step it holds no longer; None: it still does.
+    ``to_clip``: after that clip it holds no longer; None: it still does. ``id`` is its row's, 0: it
+    is not stored.
     """
 
     level: str
@@ -88,12 +102,23 @@ class RelationDraft:
     predicate: str
     object: EntityKey
     span: TimeSpan
-    clip: int
+    from_clip: int
     evidence: tuple[int, ...] = ()
     node: tuple[str, int] | None = None
     confidence: float = 1.0
     vector: Vector | None = None
     to_clip: int | None = None
+    id: int = 0
+
+    @property
+    def key(self) -> RelationKey:
+        """What names it as long as it holds."""
+        return self.level, self.subject, self.predicate, self.object
+
+    @property
+    def text(self) -> str:
+        """It as a sentence, as it is embedded and shown."""
+        return f"{self.subject.name} {self.predicate} {self.object.name}"
 
 
 class ClosedNode(NamedTuple):
@@ -104,70 +129,18 @@ class ClosedNode(NamedTuple):
     clip: int
 
 
-class ClosedRelation(NamedTuple):
-    """A relation that no longer holds after ``clip``."""
-
-    level: str
-    subject: EntityKey
-    predicate: str
-    object: EntityKey
-    clip: int
-
-
 @dataclass(frozen=True)
 class Change:
-    """What one step of a build adds and closes, in one transaction."""
+    """What one step of a build adds and closes, in one transaction.
 
-    nodes: Sequence[NodeDraft] = ()
-    entities: Sequence[EntityDraft] = ()
-    relations: Sequence[RelationDraft] = ()
-    closed: Sequence[ClosedRelation] = ()
+    ``closed`` are relations of earlier steps, each with the clip after which it holds no longer.
+    """
+
+    nodes: Sequence[Node] = ()
+    entities: Sequence[Entity] = ()
+    relations: Sequence[Relation] = ()
+    closed: Sequence[Relation] = ()
     closed_nodes: Sequence[ClosedNode] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class StoredNode:
-    """A revision of a node: the node's row id and content; valid from ``from_clip`` on."""
-
-    id: int
-    level: str
-    number: int
-    label: str
-    text: str
-    span: TimeSpan
-    from_clip: int
-    to_clip: int | None
-    vector: Vector | None
-    children: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class StoredEntity:
-    """An entity with its row id."""
-
-    id: int
-    key: EntityKey
-    from_clip: int
-    vector: Vector | None
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredRelation:
-    """A relation with its row id and those of its ends and of the node that states it."""
-
-    id: int
-    level: str
-    subject: int
-    predicate: str
-    object: int
-    node: int | None
-    span: TimeSpan
-    evidence: tuple[int, ...]
-    confidence: float
-    from_clip: int
-    to_clip: int | None
-    vector: Vector | None
 
 
 @dataclass(frozen=True)
@@ -180,9 +153,9 @@ class BuiltMemory:
     through_clip: int = -1
     version: int = 0
     encoder: str = ""
-    nodes: tuple[StoredNode, ...] = ()
-    entities: tuple[StoredEntity, ...] = ()
-    relations: tuple[StoredRelation, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
 
 class OutlineLevel(NamedTuple):

@@ -57,15 +57,21 @@ def with_attribution(text: str, source: str, speaker: str | None) -> str:
     return f"{speaker}: {text}" if source == MemorySource.SAID and speaker else text
 
 
-class MemoryDraft(Frozen):
-    """A line that a writer proposes. ``tags`` are like ``<face_3>`` or ``<character_1>``."""
+class Line(Frozen):
+    """A line of a clip. ``tags`` are like ``<face_3>`` or ``<character_1>``."""
 
     kind: MemoryKind
-    text: str = Field(min_length=1)
+    text: str
     span: TimeSpan
     source: MemorySource
     tags: tuple[str, ...] = ()
     speaker: str | None = None
+
+
+class MemoryDraft(Line):
+    """A line that a writer proposes."""
+
+    text: str = Field(min_length=1)
     contradicts: tuple[PositiveInt, ...] = Field(
         default=(), description="ids of older memories that this line supersedes"
     )
@@ -100,19 +106,13 @@ class ClipMemories(Frozen):
     )
 
 
-class Memory(Frozen):
+class Memory(Line):
     """A stored memory in a view."""
 
     id: PositiveInt
     video: str
     clip: NonNegativeInt
-    kind: MemoryKind
-    text: str
-    span: TimeSpan
-    source: MemorySource
     weight: PositiveInt = 1
-    speaker: str | None = None
-    tags: tuple[str, ...] = ()
 
     @property
     def citation(self) -> str:

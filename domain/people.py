@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -36,6 +36,11 @@ def escape_tags(text: str) -> str:
 def tag_name(tag: str) -> str:
     """Return ``<face_3>`` as ``face 3``."""
     return tag.strip("<>").replace("_", " ")
+
+
+def tags_in(texts: Iterable[str]) -> set[str]:
+    """Return the tags of people in texts."""
+    return {match[0] for text in texts for match in TAG.finditer(text)}
 
 
 def tags_in_words(text: str) -> str:

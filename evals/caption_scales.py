@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from agent.builder import BuildModels, MemoryBuilder
 from agent.strategy import Strategy
-from domain.built import BuiltMemory, StoredNode, WatchedClip
+from domain.built import BuiltMemory, Node, Relation, WatchedClip
 from domain.errors import InputError
 from domain.media import Video
 from domain.memories import Memory, MemoryKind, MemorySource
@@ -97,35 +97,31 @@ def compare_scales(
             f"{strategy.memory} built nothing of {video.title} at the scales of the reference: "
             f"homer build VIDEO --memory {strategy.memory}"
         )
-    names = {entity.id: entity.key.name for entity in built.entities}
-    triples: dict[int, list[tuple[str, str, str]]] = {}
-    for one in built.relations:
-        if one.node is not None:
-            triple = (names[one.subject], one.predicate, names[one.object])
-            triples.setdefault(one.node, []).append(triple)
-    states = {node: _facts(stated) for node, stated in triples.items()}
     return [
         _agreement(
             strategy.name,
             level,
             _read_by(builder, video, built, _of_level(reference.nodes, level), parser),
             nodes[level],
-            states,
+            built.relations,
         )
         for level in shared
     ]
 
 
-def _of_level(nodes: Iterable[StoredNode], level: str) -> list[StoredNode]:
+def _of_level(nodes: Iterable[Node], level: str) -> list[Node]:
     return [node for node in nodes if node.level == level and node.to_clip is None]
 
 
-def _facts(relations: Iterable[tuple[str, str, str]]) -> Facts:
-    """Sort relations; one whose ends are the same only mentions an entity."""
+def _facts(relations: Iterable[Relation], node: Node) -> Facts:
+    """Sort the relations that a node states; one with the same ends only mentions an entity."""
     entities: set[tuple[str, ...]] = set()
     triples: set[tuple[str, ...]] = set()
-    for relation in relations:
-        subject, predicate, target = (part.casefold() for part in relation)
+    for one in relations:
+        if one.node != (node.level, node.number):
+            continue
+        parts = (one.subject.name, one.predicate, one.object.name)
+        subject, predicate, target = (part.casefold() for part in parts)
         entities |= {(subject,), (target,)}
         if subject != target:
             triples.add((subject, predicate, target))
@@ -136,9 +132,9 @@ def _read_by(
     builder: MemoryBuilder,
     video: Video,
     built: BuiltMemory,
-    captions: Sequence[StoredNode],
+    captions: Sequence[Node],
     parser: SentenceParser,
-) -> list[tuple[StoredNode, Facts]]:
+) -> list[tuple[Node, Facts]]:
     """Return captions with what the builder reads in them, knowing the entities it built."""
     known = replace(built, nodes=(), relations=(), through_clip=-1)
     # Vectors that say nothing: what captions state does not rest on them.
@@ -163,16 +159,12 @@ def _read_by(
         for number, caption in enumerate(captions)
     ]
     change = run.step(watched, ended=True)
-    stated = list[tuple[StoredNode, Facts]]()
+    stated = list[tuple[Node, Facts]]()
     for caption in captions:
         at_ms, facts = caption.span.start_ms, NOTHING
         if here := [one for one in change.nodes if one.span.start_ms <= at_ms < one.span.end_ms]:
             finest = min(here, key=lambda node: node.span.length_ms)
-            facts = _facts(
-                (one.subject.name, one.predicate, one.object.name)
-                for one in change.relations
-                if one.node == (finest.level, finest.number)
-            )
+            facts = _facts(change.relations, finest)
         stated.append((caption, facts))
     return stated
 
@@ -180,16 +172,15 @@ def _read_by(
 def _agreement(
     strategy: str,
     level: str,
-    reference: Sequence[tuple[StoredNode, Facts]],
-    nodes: Sequence[StoredNode],
-    states: dict[int, Facts],
+    reference: Sequence[tuple[Node, Facts]],
+    nodes: Sequence[Node],
+    relations: Sequence[Relation],
 ) -> ScaleAgreement:
-    pairs = list[tuple[Facts, Facts]]()
-    for caption, wanted in reference:
-        # The node that overlaps it most, if any does.
-        node = max(nodes, key=lambda node: caption.span.overlap_ms(node.span))
-        if caption.span.overlap_ms(node.span):
-            pairs.append((states.get(node.id, NOTHING), wanted))
+    pairs = [
+        (_facts(relations, node), wanted)
+        for caption, wanted in reference
+        if (node := _nearest(caption, nodes)) is not None
+    ]
     return ScaleAgreement(
         strategy=strategy,
         scale=level,
@@ -197,6 +188,12 @@ def _agreement(
         entities=_share([(ours.entities, wanted.entities) for ours, wanted in pairs]),
         triples=_share([(ours.triples, wanted.triples) for ours, wanted in pairs]),
     )
+
+
+def _nearest(caption: Node, nodes: Iterable[Node]) -> Node | None:
+    """Return the node that overlaps a caption most; None where none does."""
+    best = max(nodes, key=lambda node: caption.span.overlap_ms(node.span), default=None)
+    return best if best is not None and caption.span.overlap_ms(best.span) else None
 
 
 def _share(pairs: Sequence[tuple[Names, Names]]) -> Agreement:

@@ -36,16 +36,9 @@ from memory.writers import make_writers
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
 from store.database import Store
+from store.queries import builds
 from store.queries.audit import erasures
 from store.queries.build_changes import apply_change
-from store.queries.builds import (
-    StepMade,
-    built_at,
-    built_through,
-    delete_build,
-    read_built,
-    restart_build,
-)
 from store.queries.calls import usage_by_clip
 from store.queries.clips import clips_page, first_unwritten, memory_view
 from store.queries.frames import frames_of_clips
@@ -244,9 +237,9 @@ def _build_windows(
             # says since when, also to a run after this one was killed.
             lock_video(session, video.id)
             builder.delete(session, video.id)
-            made = StepMade(-1, strategy.version, workspace.profile.text_name)
-            restart_build(session, video.id, strategy.memory, made)
-        since = built_at(session, video.id, strategy.memory)
+            made = builds.StepMade(-1, strategy.version, workspace.profile.text_name)
+            builds.restart_build(session, video.id, strategy.memory, made)
+        since = builds.built_at(session, video.id, strategy.memory)
         first = through = builder.built_through(session, video.id)
     on_step(first + 1, last + 1)
     parts: WindowParts | None = None
@@ -303,7 +296,7 @@ class VideoBuild:
         """Begin, or go on after what is stored; ``again``: what was built before is deleted."""
         store, video, memory = self._store, self._video.id, self._strategy.memory
         with store.begin(snapshot=True) as session:
-            built = read_built(session, video, memory)
+            built = builds.read_built(session, video, memory)
             began = began_times(session, [video])[video]
             self._erasures = erasures(session, video)
         fresh = self._made(-1)
@@ -330,9 +323,9 @@ class VideoBuild:
             with store.begin() as session:
                 lock_video(session, video)
                 if again:
-                    restart_build(session, video, memory, fresh)
+                    builds.restart_build(session, video, memory, fresh)
                 else:
-                    delete_build(session, video, memory)
+                    builds.delete_build(session, video, memory)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts; what an endpoint takes for it is on record."""
@@ -378,7 +371,7 @@ class VideoBuild:
                 lock_video(session, video.id)
                 if erasures(session, video.id) != self._erasures:
                     raise Busy(f"parts of {video.title} were erased meanwhile: build it again")
-                if built_through(session, video.id, builder) != self.through:
+                if builds.built_through(session, video.id, builder) != self.through:
                     raise Busy(
                         f"another homer builds {builder} of {video.title}: wait until it is done"
                     )
@@ -388,8 +381,8 @@ class VideoBuild:
             self.through = stop
         self._run = run
 
-    def _made(self, stop: int) -> StepMade:
-        return StepMade(stop, self._builder.version, self._text.name)
+    def _made(self, stop: int) -> builds.StepMade:
+        return builds.StepMade(stop, self._builder.version, self._text.name)
 
 
 STEP = Step(

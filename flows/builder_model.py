@@ -17,7 +17,7 @@ from domain.media import Video
 from domain.time import TimeSpan
 from flows.cut import cut_moment
 from flows.workspace import Workspace
-from memory.drafts import BuildRecording
+from memory.drafts import CallRecording, ReuseCalls
 from models.chat import StructuredChat
 from models.messages import Message
 from perception.clip_view import clip_view
@@ -50,7 +50,7 @@ class BuilderModel:
         store, video = self._workspace.store, self._video.id
         with store.begin() as session:
             since = built_at(session, video, self._strategy)
-        self._recording = BuildRecording(store, video, last, since)
+        self._recording = CallRecording(store, video, last, ReuseCalls(since))
         self._chat: StructuredChat = self._workspace.toolbox.chat(
             self.role, self._record, self._recorded, live=True
         )

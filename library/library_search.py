@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.errors import InputError
 from domain.marked import marked
-from domain.memories import MemorySource, Scope
+from domain.memories import Memory, MemorySource, Scope
 from domain.people import Character, tags_in_words
 from domain.texts import make_storable
 from domain.time import TimeSpan
@@ -45,7 +45,6 @@ from store.queries.library import (
     videos_added,
 )
 from store.queries.people_in_view import videos_naming
-from store.queries.transcript import LineAt
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12
 """Results that are shown: with the words, and close in meaning."""
@@ -142,7 +141,7 @@ def search_library(
         lines, matches, by_source, more = lines_in_library(
             session, scopes, others, sources, MAX_WITH_WORDS, person
         )
-        close = list[LineAt]()
+        close = list[Memory]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
             known = {line.id for line in lines}
@@ -219,7 +218,7 @@ def _split_person(
 
 
 def _results(
-    lines: Sequence[LineAt],
+    lines: Sequence[Memory],
     people: Mapping[str, ClipPeople],
     titles: Mapping[str, str],
     blobs: Mapping[int, str],

@@ -21,12 +21,13 @@ from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, 
 from library.strategies import BuiltOf, built_memories
 from people.characters import ClipPeople
 from people.names import display_line, display_segment
+from people.placing import people_at
 from store.database import Store
 from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
 from store.queries.calls import usage_by_clip
-from store.queries.characters import CharacterAt, characters_at
+from store.queries.characters import characters_at
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
@@ -99,7 +100,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
         stored = stored_clips.clips_of(session, known.id)
         people = characters_at(session, known.id, last)
         named = ClipPeople(characters=tuple(person.character for person in people))
-        shown = tuple(shown_clips(session, known.id, stored, people, last))
+        shown = tuple(shown_clips(session, known.id, stored, named, last))
         patches = stored_events.patches_of(session, known.id)
         pending = [patch.pending for patch in patches if patch.at_clip <= last]
         details = VideoDetails(
@@ -144,11 +145,10 @@ def shown_clips(
     session: Session,
     video: str,
     stored: Sequence[StoredClip],
-    people: Sequence[CharacterAt],
+    people: ClipPeople,
     last: int,
 ) -> Iterator[ShownClip]:
     """Yield clips with their memories as of clip ``last``, with the names of ``people``."""
-    named = ClipPeople(characters=tuple(person.character for person in people))
     watched = [clip.index for clip in stored if clip.index <= last]
     lines: dict[int, list[Moment]] = {}
     for row in memories.memories_of_clips(session, video, watched, last):
@@ -158,14 +158,14 @@ def shown_clips(
             span=one.span,
             kind=one.kind,
             source=one.source,
-            text=display_line(one, named),
+            text=display_line(one, people),
             weight=one.weight,
         )
         lines.setdefault(one.clip, []).append(line)
     objects = clip_contents.objects_on(session, Scope(video=video, last_clip=last), watched)
     frames: dict[int, list[Moment]] = {}
     for frame in keyframes.frames_of(session, video, watched):
-        frames.setdefault(frame.clip, []).append(shown_frame(video, frame, named))
+        frames.setdefault(frame.clip, []).append(shown_frame(video, frame, people))
     costs = usage_by_clip(session, video)
     for clip in stored:
         failed = clip.state == ClipState.FAILED or clip.unwritten
@@ -227,7 +227,7 @@ def clips(
         until = None if as_of is None else last
         total = stored_clips.count_clips(session, known.id, until)
         some = stored_clips.clips_page(session, known.id, offset, limit, until)
-        people = characters_at(session, known.id, last)
+        people = people_at(session, known.id, last)
         shown = [
             clip.model_copy(
                 update={
@@ -280,8 +280,7 @@ def _last_clip(session: Session, video: str, as_of_ms: int | None = None) -> int
 def _events(
     session: Session, video: str, last: int, segments: Iterable[Segment], edges: Sequence[Edge]
 ) -> list[Event]:
-    known = characters_at(session, video, last)
-    people = ClipPeople(characters=tuple(row.character for row in known))
+    people = people_at(session, video, last)
     return [
         Event(
             ref=f"s{one.id}",

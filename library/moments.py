@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from domain.asking import Citation, Evidence, names_image
-from domain.built import BuiltFrame, EntityKey, entity_text
+from domain.built import BuiltFrame, entity_text
 from domain.errors import BlobGone, NotFound
 from domain.marked import marked
 from domain.memories import Scope
@@ -25,25 +25,16 @@ from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
 from people.characters import ClipPeople
-from retrieval.people_in_query import view_people, with_current_names
+from people.placing import people_at
+from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
-from store.queries.characters import characters_at, people_as_of
+from store.queries import outline
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
 from store.queries.frames import kept_frame
 from store.queries.keyframes import frame_near, frame_of, frames_of
-from store.queries.outline import (
-    builders_of,
-    edges_touching,
-    entities_named,
-    frames_near,
-    nodes_at,
-    relations_at,
-    segments_named,
-    segments_of_clip,
-)
 from store.queries.videos import find_video
 
 NEAR_MS = 20_000
@@ -113,17 +104,17 @@ def load_moment(
         clip = clip_at(session, video, at_ms)
         if clip is None or clip > scope.last_clip:
             return (MemoryOfMoment(),)
-        names = view_people({video: people_as_of(session, scope)}).names(video)
+        names = names_as_of(session, scope)
         shared = _shared(session, scope, clip, at_ms, names)
         return shared, *_built(session, scope, clip, at_ms, names)
 
 
 def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names) -> MemoryOfMoment:
     video, last = scope.video, scope.last_clip
-    segments = segments_of_clip(session, video, last, clip)
-    edges = [edge for one in segments for edge in edges_touching(session, one.id, last)]
+    segments = outline.segments_of_clip(session, video, last, clip)
+    edges = [edge for one in segments for edge in outline.edges_touching(session, one.id, last)]
     ends = {end for edge in edges for end in (edge.source, edge.target)}
-    labels = {one.id: one for one in segments_named(session, video, last, sorted(ends))}
+    labels = {one.id: one for one in outline.segments_named(session, video, last, sorted(ends))}
     events = [
         Moment(
             ref=f"s{one.id}",
@@ -145,7 +136,7 @@ def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names)
         if (source := labels.get(edge.source)) and (target := labels.get(edge.target))
     ]
     stored = [one for one in clips_of(session, video) if one.index == clip]
-    (shown,) = shown_clips(session, video, stored, characters_at(session, video, last), last)
+    (shown,) = shown_clips(session, video, stored, people_at(session, video, last), last)
     # A line is of the moment if it holds it, or is an instant of its second.
     lines = [
         one.model_copy(update={"kind": LINE})
@@ -186,15 +177,17 @@ def _image(
 def _built(
     session: Session, scope: Scope, clip: int, at_ms: int, names: Names
 ) -> Iterator[MemoryOfMoment]:
-    nodes = nodes_at(session, scope, at_ms, MAX_NODES)
-    relations = relations_at(session, scope, at_ms, clip, MAX_RELATIONS)
-    frames = frames_near(session, scope, at_ms, NEAR_MS, MAX_FRAMES)
-    known = entities_named(session, [end for one in relations for end in (one.subject, one.target)])
-    for builder, writers in builders_of(session, scope.video).items():
+    nodes = outline.nodes_at(session, scope, at_ms, MAX_NODES)
+    relations = outline.relations_at(session, scope, at_ms, clip, MAX_RELATIONS)
+    frames = outline.frames_near(session, scope, at_ms, NEAR_MS, MAX_FRAMES)
+    known = outline.entities_named(
+        session, [end for one in relations for end in (one.subject, one.target)]
+    )
+    for builder, writers in outline.builders_of(session, scope.video).items():
         own = [one for one in relations if one.builder == builder]
         told = list[Moment]()
         for one in own:
-            subject, target = known[one.subject].name, known[one.target].name
+            subject, target = (known[end].key.name for end in (one.subject, one.target))
             text = subject if one.subject == one.target else f"{subject} {one.predicate} {target}"
             text = with_current_names(text, names)
             told.append(Moment(ref=f"r{one.id}", kind=one.level, text=text, span=one.span))
@@ -203,7 +196,7 @@ def _built(
             writers=writers,
             nodes=tuple(
                 Moment(
-                    ref=f"n{one.id}",
+                    ref=one.ref,
                     kind=one.level,
                     label=with_current_names(one.label, names),
                     text=with_current_names(one.text, names),
@@ -216,8 +209,7 @@ def _built(
             relations_total=own[0].total if own else 0,
             entities={
                 f"e{end}": with_current_names(
-                    entity_text(EntityKey(known[end].type, known[end].name), known[end].attributes),
-                    names,
+                    entity_text(known[end].key, known[end].attributes), names
                 )
                 for one in own
                 for end in (one.subject, one.target)
@@ -278,8 +270,7 @@ def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[M
         nearest = _nearest(frames, at_ms, most)
         if any(frame.description for frame in nearest):
             last = memory_view(session, [video]).scopes[0].last_clip
-            known = characters_at(session, video, last)
-            people = ClipPeople(characters=tuple(one.character for one in known))
+            people = people_at(session, video, last)
     return [
         _image(video, f"k{one.id}", one, text=people.display(one.description or ""))
         for one in nearest

@@ -11,20 +11,17 @@ from sqlalchemy.orm import Session
 
 from agent.strategy import Strategy
 from domain.base import Frozen
-from domain.built import OutlineLevel
+from domain.built import Entity, Node, OutlineLevel
 from domain.memories import Scope
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import plain_line, shortened
 from library.outlines import description_of, title_of
-from people.characters import ClipPeople
+from people.placing import people_at
 from store.database import Store
-from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.outline import (
-    EntityAt,
-    GraphRelation,
-    OutlineNode,
+    RelationAt,
     entities_named,
     entities_standing_for,
     levels_of_builders,
@@ -148,14 +145,14 @@ def load_zoomed(
             tops, count = nodes_within(session, scope, outline.builder, levels[0].level, None, 0, 1)
             here = tops[0] if count == 1 else None
         depth = -1 if here is None else _depth(levels, here)
-        path: list[OutlineNode] = []
+        path: list[Node] = []
         if here is not None:
             start_ms = here.span.start_ms
             for level in levels[: max(depth, 0)]:
                 around = node_around(session, scope, here.builder, level.level, start_ms)
                 path += [] if around is None else [around]
         below = levels[depth + 1] if depth + 1 < len(levels) else None
-        parts: list[OutlineNode] = []
+        parts: list[Node] = []
         total = 0
         if below is not None:
             span = here.span if here else None
@@ -171,7 +168,7 @@ def load_zoomed(
     )
 
 
-def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:
+def _depth(levels: Sequence[OutlineLevel], node: Node) -> int:
     return [level.level for level in levels].index(node.level)
 
 
@@ -179,12 +176,12 @@ class _NodeNames:
     """Shows nodes and entities of a video with the names that people have now."""
 
     def __init__(self, session: Session, scope: Scope) -> None:
-        self._people = ClipPeople(characters=tuple(people_as_of(session, scope)))
+        self._people = people_at(session, scope.video, scope.last_clip)
         self._by_name = {
             (one.name or "").casefold(): one for one in self._people.characters if one.name
         }
 
-    def node(self, node: OutlineNode, level: OutlineLevel) -> ZoomNode:
+    def node(self, node: Node, level: OutlineLevel) -> ZoomNode:
         """Return a node for readers."""
         return ZoomNode(
             id=node.id,
@@ -198,13 +195,14 @@ class _NodeNames:
         """Return a text with names in place of tags, on one line."""
         return plain_line(tags_in_words(self._people.update_names(text)))
 
-    def entity(self, entity: EntityAt) -> GraphVertex:
+    def entity(self, entity: Entity) -> GraphVertex:
         """Return an entity, with who it is."""
-        person = self._people.character(entity.name) or self._by_name.get(entity.name.casefold())
+        name = entity.key.name
+        person = self._people.character(name) or self._by_name.get(name.casefold())
         return GraphVertex(
             id=entity.id,
-            name=shortened(self.words(entity.name), MAX_NAME),
-            kind=entity.type.lower(),
+            name=shortened(self.words(name), MAX_NAME),
+            kind=entity.key.type.lower(),
             person=person.number if person else None,
         )
 
@@ -225,9 +223,9 @@ def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> No
         # The level and number of the node that each entity stands for, if it does.
         node_types = outline.strategy.node_types
         numbers = {
-            entity.id: (node_types[entity.type], int(entity.name))
+            entity.id: (node_types[entity.key.type], int(entity.key.name))
             for entity in entities.values()
-            if entity.type in node_types and _NUMBER.fullmatch(entity.name)
+            if entity.key.type in node_types and _NUMBER.fullmatch(entity.key.name)
         }
         nodes = nodes_numbered(session, scope, outline.builder, numbers.values())
         show = _NodeNames(session, scope)
@@ -270,8 +268,8 @@ def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> No
 
 
 def _relations(
-    session: Session, scope: Scope, outline: BuiltOutline, node: OutlineNode
-) -> list[GraphRelation]:
+    session: Session, scope: Scope, outline: BuiltOutline, node: Node
+) -> list[RelationAt]:
     stated = relations_stated(session, scope, node.id, MAX_RELATIONS)
     if stated:
         return stated
@@ -287,7 +285,7 @@ def _relations(
 
 
 def _standing_for(
-    session: Session, scope: Scope, outline: BuiltOutline, nodes: Sequence[OutlineNode]
+    session: Session, scope: Scope, outline: BuiltOutline, nodes: Sequence[Node]
 ) -> list[int]:
     """Return the row ids of the entities that stand for some nodes of one level."""
     return [
@@ -301,7 +299,7 @@ def _standing_for(
 
 
 def _vertex(
-    show: _NodeNames, outline: BuiltOutline, entity: EntityAt, node: OutlineNode | None
+    show: _NodeNames, outline: BuiltOutline, entity: Entity, node: Node | None
 ) -> GraphVertex:
     if node is None:
         return show.entity(entity)

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from domain.base import Frozen
-from domain.built import OutlineLevel
+from domain.built import Node, OutlineLevel
 from domain.errors import InputError
 from domain.memories import Scope
 from domain.people import tags_in_words
@@ -18,13 +18,12 @@ from domain.words import plain_line
 from flows.build import build
 from flows.workspace import open_workspace
 from library.params import AsOf, OnCommandLine, VideoName
-from retrieval.people_in_query import view_people, with_current_names
+from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.progress import SILENT, Progress, import_progress
 from store.queries.builds import built_through
-from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
-from store.queries.outline import OutlineNode, nodes_of_levels
+from store.queries.outline import nodes_of_levels
 from store.queries.videos import find_video
 from strategies.registry import strategy_of_outlines
 
@@ -144,14 +143,13 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         scope: Scope = memory_view(session, [video.id], as_of_ms).scopes[0]
         nodes = nodes_of_levels(session, scope, strategy.memory, [one.level for one in levels])
         built = built_through(session, video.id, strategy.memory) >= 0
-        people = view_people({video.id: people_as_of(session, scope)})
+        names = names_as_of(session, scope)
     whole = next((node for node in nodes if node.level == levels[0].level), None)
     if whole is None:
         command = f"homer build {video.id[:8]} --memory {strategy.name}"
         if built:
             raise InputError(f"{video.title} has no outline yet: {command}")
         raise InputError(f"{video.title} has no outline: {command}")
-    names = people.names(video.id)
 
     def words(text: str) -> str:
         return plain_line(tags_in_words(with_current_names(text, names)))
@@ -165,12 +163,12 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
     )
 
 
-def title_of(node: OutlineNode, level: OutlineLevel) -> str:
+def title_of(node: Node, level: OutlineLevel) -> str:
     """Return the title of a node: its label, else its text."""
     return node.label if level.titled and node.label else node.text
 
 
-def description_of(node: OutlineNode) -> str:
+def description_of(node: Node) -> str:
     """Return what a node says in prose; lines after the first are its builder's own."""
     return node.text.splitlines()[0] if node.text else ""
 
@@ -178,7 +176,7 @@ def description_of(node: OutlineNode) -> str:
 def _chapters(
     span: TimeSpan,
     levels: Sequence[OutlineLevel],
-    nodes: Sequence[OutlineNode],
+    nodes: Sequence[Node],
     words: Callable[[str], str],
 ) -> Iterator[Chapter]:
     """Yield the nodes of the first level that begin in a span, with those of the next ones."""

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.marked import marked
-from domain.memories import MemorySource, Scope
+from domain.memories import Memory, MemorySource, Scope
 from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.texts import make_storable
@@ -28,7 +28,6 @@ from store.queries.keyframes import frames_of
 from store.queries.transcript import (
     MARK_END,
     MARK_START,
-    LineAt,
     clips_around,
     lines_named,
     lines_of_clips,
@@ -210,7 +209,7 @@ def _people(session: Session, scope: Scope) -> ClipPeople:
     return ClipPeople(characters=tuple(people_as_of(session, scope)))
 
 
-def shown_lines(lines: Iterable[LineAt], people: ClipPeople) -> Iterator[TranscriptLine]:
+def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[TranscriptLine]:
     """Yield lines of a video as readers see them, with names in place of tags."""
     for line in lines:
         plain, marks, start = "", list[Mark](), -1
@@ -226,7 +225,7 @@ def shown_lines(lines: Iterable[LineAt], people: ClipPeople) -> Iterator[Transcr
         yield TranscriptLine(
             id=line.id,
             span=line.span,
-            group=group_of(MemorySource(line.source)),
+            group=group_of(line.source),
             who=_in_words(people.label(line.speaker), people) if line.speaker else "",
             text=plain,
             marks=tuple(marks),

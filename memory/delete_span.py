@@ -20,11 +20,10 @@ from domain.media import ClipState, Video
 from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.patch_window import read_people, to_window_lines
+from memory.patch_window import to_window_lines
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
-from people.characters import ClipPeople
 from people.forget import FORGOTTEN_SUMMARY, outcomes_without
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -33,10 +32,10 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_line, search_text
-from people.placing import place_people
+from people.placing import people_at, place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import remove_recap_files
-from store.queries import characters, cut_clips, cut_events
+from store.queries import cut_clips, cut_events
 from store.queries.audit import record_deed
 from store.queries.builds import built_refs, cut_builds
 from store.queries.characters import change_correction, corrections_of
@@ -46,15 +45,7 @@ from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
-from store.tables.schema import (
-    Base,
-    ClipRow,
-    EdgeRow,
-    IdentityStatementRow,
-    KeyframeRow,
-    MemoryRow,
-    SegmentRevisionRow,
-)
+from store.tables import schema
 
 # Finds texts that repeat words of deleted clips; pure.
 #
@@ -94,13 +85,13 @@ def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool
     return not set(refs).isdisjoint(_REF.findall(text)) or contains_any(text, words)
 
 
-REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
-    EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
-    IdentityStatementRow: {"reason": ""},
-    KeyframeRow: dict.fromkeys(
+REPLACEMENTS: Mapping[type[schema.Base], Mapping[str, Any]] = {
+    schema.EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
+    schema.IdentityStatementRow: {"reason": ""},
+    schema.KeyframeRow: dict.fromkeys(
         ("description", "description_embedding", "next_description_embedding")
     ),
-    ClipRow: {"error": None},
+    schema.ClipRow: {"error": None},
 }
 """Values that replace texts which repeat words of deleted clips, by table."""
 
@@ -211,11 +202,8 @@ class _Deletion:
         vectors: TransactionEmbedder,
         settings: MemorySettings,
     ) -> None:
-        self._session, self._video, self._clips = (
-            session,
-            deleted.video.id,
-            frozenset(deleted.clips),
-        )
+        self._session, self._video = session, deleted.video.id
+        self._clips = frozenset(deleted.clips)
         self._vectors, self._settings = vectors, settings
         self.answers = self.people = self.rewritten = 0
 
@@ -286,13 +274,13 @@ class _Deletion:
             if one.table in REPLACEMENTS:
                 update_row(session, one, REPLACEMENTS[one.table])
                 self.rewritten += 1
-        memories = [int(row.key["id"]) for row in found if row.table is MemoryRow]
+        memories = [int(row.key["id"]) for row in found if row.table is schema.MemoryRow]
         changed_clips = cut_clips.delete_memories(session, [*memories, *said]) | continued
-        changed_clips |= {int(row.key["clip"]) for row in found if row.table is ClipRow}
+        changed_clips |= {int(row.key["clip"]) for row in found if row.table is schema.ClipRow}
         for clip in sorted(changed_clips):
             self._summarise_clip(clip)
         rows = {revision.row for revision in partial} | {
-            int(row.key["id"]) for row in found if row.table is SegmentRevisionRow
+            int(row.key["id"]) for row in found if row.table is schema.SegmentRevisionRow
         }
         rows |= cut_events.revisions_of_clips(session, video, continued)
         for row in sorted(rows):
@@ -304,8 +292,7 @@ class _Deletion:
     def _summarise_clip(self, clip: int) -> None:
         """Summarise a clip again from the lines that are left, with the names learned by then."""
         session, video = self._session, self._video
-        rows = characters.characters_at(session, video, clip)
-        people = ClipPeople(characters=tuple(row.character for row in rows))
+        people = people_at(session, video, clip)
         memories = [row.memory for row in memories_of_clips(session, video, [clip], clip)]
         texts = [search_text(memory, people) for memory in memories]
         vectors = (
@@ -324,7 +311,7 @@ class _Deletion:
         """Compute a revision's label and summary again, from its clips' memories as of its clip."""
         session, video = self._session, self._video
         memories = memories_of_clips(session, video, revision.clips, revision.from_clip)
-        people = read_people(session, video, revision.from_clip)
+        people = people_at(session, video, revision.from_clip)
         lines = to_window_lines(memories, people)
         spans = clip_spans(session, video, revision.clips)
         span = spans[revision.clips[0]].union(spans[revision.clips[-1]])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import ClipView, Percept
-from domain.memories import ClipMemories, Memory, MemoryDraft
+from domain.memories import ClipMemories, MemoryDraft
 from domain.people import TAG
 from memory.writers.port import ClipContext, ClipWriter
 from people.characters import ClipPeople
@@ -20,23 +20,29 @@ from store.database import Store
 from store.queries.calls import call_of_video
 from store.queries.clips import last_attempt_at
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
+
+class ReuseCalls(NamedTuple):
+    """Which recorded calls are used again: those after a time, or all.
+
+    ``sound``: only those whose reply could be parsed.
+    """
+
+    since: datetime | None
+    sound: bool = False
 
 
 class CallRecording:
-    """The model calls for one clip.
+    """The model calls for one clip, or a step or window that ends with it.
 
     Each call is stored at once, in a transaction of its own, even if the clip is not stored later.
-    After an interrupted run, its recorded replies are returned instead of new calls. Replies of a
-    failed attempt are not reused.
+    After an interrupted run, its recorded replies are returned instead of new calls: by default
+    those since the clip's last attempt, since replies of a failed one are not reused.
     """
 
-    sound = False
-    """Whether only parsed replies are reused."""
-
-    def __init__(self, store: Store, video_id: str, clip: int) -> None:
-        self._store, self._video, self._clip = store, video_id, clip
+    def __init__(
+        self, store: Store, video_id: str, clip: int, reuse: ReuseCalls | None = None
+    ) -> None:
+        self._store, self._video, self._clip, self._reuse = store, video_id, clip, reuse
         self._call_counts: Counter[str] = Counter()
 
     def record(self, call: CallRecord) -> None:
@@ -48,43 +54,12 @@ class CallRecording:
         """Return what the model said to this request in a run that was broken off, if it did."""
         with self._store.begin() as session:
             skip = self._call_counts[request]
-            since = self._since(session)
-            call = call_of_video(session, self._video, request, skip, since, sound=self.sound)
+            reuse = self._reuse or ReuseCalls(last_attempt_at(session, self._video, self._clip))
+            call = call_of_video(
+                session, self._video, request, skip, reuse.since, sound=reuse.sound
+            )
         self._call_counts[request] += call is not None
         return call
-
-    def _since(self, session: Session) -> datetime | None:
-        """Return after which time calls are reused; None: all."""
-        return last_attempt_at(session, self._video, self._clip)
-
-
-class BuildRecording(CallRecording):
-    """The model calls for one step of the build of a strategy's memory.
-
-    Those are reused that were made since the step before was stored, also if they were unreadable.
-
-    Args:
-        store: The store.
-        video_id: The video.
-        clip: The last clip of the step.
-        since: When the step before was stored; None where none was.
-    """
-
-    def __init__(self, store: Store, video_id: str, clip: int, since: datetime | None) -> None:
-        super().__init__(store, video_id, clip)
-        self._built_at = since
-
-    def _since(self, session: Session) -> datetime | None:  # noqa: ARG002 - known already
-        return self._built_at
-
-
-class WindowRecording(BuildRecording):
-    """The model calls for one window of the event graph, counted for its last clip.
-
-    Those are reused that could be read; ``since``: only those made after that time.
-    """
-
-    sound = True
 
 
 # Clip memories that a language model writes before the transaction that stores them.
@@ -108,27 +83,22 @@ def last_known_clip(clip: int, at_once: int) -> int:
 
 @dataclass(frozen=True)
 class WriterInput:
-    """The input of a clip writer besides the percept: people, the title and known facts.
-
-    ``before``: the last lines of the last clip that is known.
-    """
+    """The input of a clip writer besides the percept; of the context what the memory says."""
 
     people: ClipPeople
-    title: str
-    facts: tuple[Memory, ...]
-    before: tuple[Memory, ...] = ()
+    context: ClipContext
 
     @property
     def key(self) -> object:
         """Return a key that is equal where a writer is given the same input."""
-        people = self.people
+        people, context = self.people, self.context
         return (
-            self.title,
+            context.title,
             sorted((number, identity.tag) for number, identity in people.faces.items()),
             sorted((number, identity.tag) for number, identity in people.voices.items()),
             sorted((name, identity.tag) for name, identity in people.speakers.items()),
             people.characters,
-            [(fact.id, fact.text) for fact in (*self.facts, *self.before)],
+            [(fact.id, fact.text) for fact in (*context.facts, *context.before)],
         )
 
 
@@ -146,13 +116,15 @@ def write_draft(
     blobs: Mapping[str, bytes],
     view: ClipView,
     writer_input: WriterInput,
-    video: str,
     recording: CallRecording,
 ) -> WrittenDraft:
     """Have a clip's memories written by a model; call it outside of transactions."""
-    title, facts, before = writer_input.title, writer_input.facts, writer_input.before
-    context = ClipContext(
-        video, title, facts, blobs, recording.record, recording.recorded_reply, before, view
+    context = replace(
+        writer_input.context,
+        blobs=blobs,
+        sink=recording.record,
+        replay=recording.recorded_reply,
+        view=view,
     )
     try:
         return WrittenDraft(writer_input, writer.write(percept, writer_input.people, context))

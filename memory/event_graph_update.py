@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -19,17 +19,10 @@ from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.memories import OpenEdge, OpenSegment
 from domain.settings import MemorySettings
-from memory.drafts import WindowRecording
+from memory import patches
+from memory.drafts import CallRecording, ReuseCalls
 from memory.event_graph import GraphChange, OpenGraph, change_from_patch
 from memory.patch_window import DueWindow, due_window, read_window
-from memory.patches import (
-    DroppedItem,
-    PatchContext,
-    WrittenPatch,
-    check_patch,
-    drop_invalid_items,
-    uncovered_clips,
-)
 from memory.ports import MemoryModels
 from memory.writers.port import EventWindow, EventWriter
 from models.text_endpoint import recorded_embeddings
@@ -78,20 +71,6 @@ def apply_next_patch(
     return applied
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """A patch to apply, the items dropped from it, and the clips it leaves uncovered.
-
-    ``writers`` wrote it: rules, or a model by name.
-    """
-
-    patch: WrittenPatch
-    dropped: tuple[DroppedItem, ...] = ()
-    pending: tuple[int, ...] = ()
-    repairs: int = 0
-    writers: tuple[str, ...] = ()
-
-
 class _GraphUpdate:
     """Writes the next patch of a video outside of transactions, and stores it in one."""
 
@@ -111,7 +90,7 @@ class _GraphUpdate:
         self._vectors = TransactionEmbedder(models.text)
         self._at_clip: int | None = None
         self._written_for: tuple[DueWindow, EventWindow] | None = None
-        self._written: tuple[WrittenPatch, int] = (WrittenPatch(segments=()), 0)
+        self._written: tuple[patches.WrittenPatch, int] = (patches.WrittenPatch(segments=()), 0)
 
     def run(self, session: Session) -> bool:
         """Apply the next patch; False where none is due.
@@ -126,40 +105,39 @@ class _GraphUpdate:
             return False
         self._at_clip = due.at_clip
         window = read_window(session, self._video, due)
-        if not window.new:
-            proposal = Proposal(WrittenPatch(segments=()))
-        elif self._written_for != (due, window):
-            raise ModelCallNeeded(lambda: self._write(due, window))
-        else:
+        written, repairs = patches.WrittenPatch(segments=()), 0
+        invalid = list[patches.DroppedItem]()
+        left: tuple[int, ...] = ()
+        if window.new:
+            if self._written_for != (due, window):
+                raise ModelCallNeeded(lambda: self._write(due, window))
             # The written patch without items that the memory does not support.
             written, repairs = self._written
             context = read_patch_context(session, window, written)
-            written, invalid = drop_invalid_items(written, context, self._settings)
-            left = uncovered_clips(written, context)
-            proposal = Proposal(written, tuple(invalid), left, repairs, (self._writer.name,))
-        apply_patch(session, window, proposal, self._vectors)
-        step = proposal.patch.model_dump(mode="json")
-        steps = [*(due.earlier_patch.applied["steps"] if due.earlier_patch else []), step]
-        dropped = [*(due.earlier_patch.dropped if due.earlier_patch else [])]
-        writers = due.earlier_patch.writers if due.earlier_patch else ()
+            written, invalid = patches.drop_invalid_items(written, context, self._settings)
+            left = patches.uncovered_clips(written, context)
+        apply_patch(session, window, written, self._vectors)
+        before = due.earlier_patch
+        steps = [*(before.applied["steps"] if before else ()), written.model_dump(mode="json")]
+        dropped = [
+            {
+                "item": item.item,
+                # Through JSON, since a model may have written NaN, which Postgres rejects.
+                "draft": json.loads(item.draft.model_dump_json()),
+                "reasons": list(item.reasons),
+            }
+            for item in invalid
+        ]
+        writers = [*(before.writers if before else ()), *([self._writer.name] * bool(window.new))]
         patch = PatchAt(
             id=0,
             at_clip=due.at_clip,
             first_clip=due.first_clip,
-            repairs=proposal.repairs,
+            repairs=repairs,
             applied={"steps": steps, "unsettled": list(due.unsettled)},
-            dropped=dropped
-            + [
-                {
-                    "item": item.item,
-                    # Through JSON, since a model may have written NaN, which Postgres rejects.
-                    "draft": json.loads(item.draft.model_dump_json()),
-                    "reasons": list(item.reasons),
-                }
-                for item in proposal.dropped
-            ],
-            pending=tuple(sorted({*due.unsettled, *proposal.pending})),
-            writers=tuple(dict.fromkeys((*writers, *proposal.writers))),
+            dropped=[*(before.dropped if before else ()), *dropped],
+            pending=tuple(sorted({*due.unsettled, *left})),
+            writers=tuple(dict.fromkeys(writers)),
         )
         stored.save_patch(session, window.video, patch)
         if self._since is None:  # What is built again was judged when it was watched.
@@ -172,12 +150,13 @@ class _GraphUpdate:
         record_call(self._store, self._video, self._at_clip, call)
 
     def _write(self, due: DueWindow, window: EventWindow) -> None:
-        recording = WindowRecording(self._store, self._video, due.at_clip, self._since)
+        reuse = ReuseCalls(self._since, sound=True)
+        recording = CallRecording(self._store, self._video, due.at_clip, reuse)
         recorded = replace(window, sink=recording.record, replay=recording.recorded_reply)
         patch, repairs = self._writer.patch(recorded), 0
         while repairs < self._settings.patch_repairs:
             with self._store.begin() as session:
-                complaints = check_patch(
+                complaints = patches.check_patch(
                     patch, read_patch_context(session, recorded, patch), self._settings
                 )
             if not complaints:
@@ -194,7 +173,7 @@ class _GraphUpdate:
         self._written_for = (due, window)
 
 
-def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
+def _labels_and_clips(patch: patches.WrittenPatch) -> tuple[set[str], set[int]]:
     """Return the labels and clips that a patch mentions."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
@@ -203,14 +182,16 @@ def _labels_and_clips(patch: WrittenPatch) -> tuple[set[str], set[int]]:
     return labels, clips | {clip for edge in patch.edges for clip in edge.evidence}
 
 
-def read_patch_context(session: Session, window: EventWindow, patch: WrittenPatch) -> PatchContext:
+def read_patch_context(
+    session: Session, window: EventWindow, patch: patches.WrittenPatch
+) -> patches.PatchContext:
     """Read what ``patch`` is checked against: the labels and clips it mentions."""
     labels, clips = _labels_and_clips(patch)
     segments = stored.open_segments_near(session, window.video, labels=labels)
     names = {segment.number: segment.label for segment in segments.values()}
     edges = stored.open_edges_of(session, segments).values()
     between = [edge for edge in edges if edge.source in names and edge.target in names]
-    return PatchContext(
+    return patches.PatchContext(
         at_clip=window.at_clip,
         new=window.new,
         watched=stored.done_spans(session, window.video, {*clips, *window.new}, window.at_clip),
@@ -220,19 +201,19 @@ def read_patch_context(session: Session, window: EventWindow, patch: WrittenPatc
 
 
 def apply_patch(
-    session: Session, window: EventWindow, proposal: Proposal, vectors: TransactionEmbedder
+    session: Session, window: EventWindow, patch: patches.WrittenPatch, vectors: TransactionEmbedder
 ) -> None:
     """Store what a checked patch changes; costs as much as what it touches.
 
     Raises:
         ModelCallNeeded: Vectors of its texts are yet to be made.
     """
-    labels, clips = _labels_and_clips(proposal.patch)
+    labels, clips = _labels_and_clips(patch)
     touched = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
     edges = stored.open_edges_of(session, touched)
     rows = _GraphRows(session, window.video, window.at_clip, touched, edges)
     number = stored.next_segment_number(session, window.video)
-    rows.store(change_from_patch(rows.graph, proposal.patch, window.at_clip, number), vectors)
+    rows.store(change_from_patch(rows.graph, patch, window.at_clip, number), vectors)
 
 
 class _GraphRows:

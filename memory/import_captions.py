@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.built import Change, NodeDraft
+from domain.built import Change, Node
 from domain.errors import InputError, ModelError
 from domain.media import Percept, Video
 from domain.rights import Deed
@@ -312,7 +312,7 @@ def import_reference(store: Store, video: Video, captions: Sequence[ScaledCaptio
     with store.begin() as session:
         lock_video(session, video.id)
         clips = clips_page(session, video.id, 0, count_clips(session, video.id))
-        nodes = list[NodeDraft]()
+        nodes = list[Node]()
         end_ms = clips[-1].span.end_ms if clips else 0
         for _, of_scale in groupby(captions, key=lambda one: one.scale_s):
             for number, one in enumerate(of_scale):
@@ -323,7 +323,7 @@ def import_reference(store: Store, video: Video, captions: Sequence[ScaledCaptio
                     )
                 last = (clip.index for clip in clips if clip.span.end_ms >= one.span.end_ms)
                 clip = next(last, clips[-1].index)
-                nodes.append(NodeDraft(one.level, number, one.text, one.span, clip))
+                nodes.append(Node(one.level, number, one.text, one.span, clip))
         delete_build(session, video.id, REFERENCE)
         made = StepMade(clips[-1].index, version=1, encoder="")
         apply_change(session, video.id, REFERENCE, made, Change(nodes=nodes))

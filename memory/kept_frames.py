@@ -62,10 +62,9 @@ class VideoKeepers:
             before: what the keeper carried on, as it is stored.
         """
         keeper = self.keepers[name]
-        # Begun anew for each clip, so that it makes no difference where a run was killed.
         state = before.state if before.version == keeper.version else {}
-        keeping = keeper.begin(self.video, state, self.encoder())
-        return keeping.clip(clip, frames_for(keeper, sampled))
+        frames = frames_for(keeper, sampled)
+        return keeper.keep(self.video, state, self.encoder(), clip, frames)
 
 
 def _draft(

@@ -6,19 +6,11 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from domain.memories import PRESENCE_SOURCES, Memory, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import PRESENCE_SOURCES, Line, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import Settings
 from people.characters import ClipPeople, identities_of_tags
+from store.queries import memories
 from store.queries.characters import learned_with
-from store.queries.memories import (
-    Vector,
-    add_memories,
-    closest_fact,
-    link_memories,
-    memories_of_clips,
-    strengthen,
-    supersede,
-)
 
 
 def store_memories(
@@ -26,7 +18,7 @@ def store_memories(
     video_id: str,
     clip: int,
     drafts: Sequence[MemoryDraft],
-    vectors: Sequence[Vector],
+    vectors: Sequence[memories.Vector],
     people: ClipPeople,
     settings: Settings,
 ) -> None:
@@ -38,7 +30,7 @@ def store_memories(
     """
     contradicted = sorted({old for draft in drafts for old in draft.contradicts})
     if contradicted:
-        supersede(session, video_id, contradicted, clip)
+        memories.supersede(session, video_id, contradicted, clip)
     episodic = [index for index, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
     _add(
         session,
@@ -55,9 +47,9 @@ def store_memories(
             known = [set(one.members) for one in learned_with(session, video_id, mentioned, clip)]
             others = mentioned.difference(*known)
             about = [*known, *({identity} for identity in sorted(others))]
-            closest = closest_fact(session, video_id, about, vector)
+            closest = memories.closest_fact(session, video_id, about, vector)
             if closest is not None and closest[1] > same_fact:
-                strengthen(session, [closest[0]], clip)
+                memories.strengthen(session, [closest[0]], clip)
             else:
                 _add(session, video_id, clip, [draft], [vector], people)
 
@@ -71,19 +63,19 @@ def supersede_local_lines(
         What the clip is to have: first those of ``drafts`` that are stored, and how many they are,
         then what is new. A quotation that is no longer stored was deleted since, and is not new.
     """
-    rows = memories_of_clips(session, video_id, [clip], clip)
+    rows = memories.memories_of_clips(session, video_id, [clip], clip)
     stored = {_line(row.memory): row.memory for row in rows}
     made = {_line(draft) for draft in drafts}
     local = PRESENCE_SOURCES
     gone = [m.id for line, m in stored.items() if line not in made and m.source in local]
-    supersede(session, video_id, gone, clip)
+    memories.supersede(session, video_id, gone, clip)
     known = [draft for draft in drafts if _line(draft) in stored]
     possible = {*PRESENCE_SOURCES, MemorySource.MODEL}
     new = [draft for draft in drafts if _line(draft) not in stored and draft.source in possible]
     return [*known, *new], len(known)
 
 
-def _line(memory: Memory | MemoryDraft) -> tuple[object, ...]:
+def _line(memory: Line) -> tuple[object, ...]:
     return memory.kind, memory.source, memory.text, memory.span, memory.speaker
 
 
@@ -92,13 +84,13 @@ def _add(
     video_id: str,
     clip: int,
     drafts: Sequence[MemoryDraft],
-    vectors: Sequence[Vector],
+    vectors: Sequence[memories.Vector],
     people: ClipPeople,
 ) -> None:
-    ids = add_memories(session, video_id, clip, drafts, vectors)
+    ids = memories.add_memories(session, video_id, clip, drafts, vectors)
     links = [
         (memory_id, identity.id)
         for memory_id, draft in zip(ids, drafts, strict=True)
         for identity in identities_of_tags(people, draft.tags)
     ]
-    link_memories(session, links)
+    memories.link_memories(session, links)

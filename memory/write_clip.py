@@ -30,16 +30,9 @@ from memory.store_memories import store_memories, supersede_local_lines
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.text_endpoint import recorded_embeddings
+from people import identities
 from people.characters import ClipPeople, NameClaim, name_characters, name_speakers, source_of_name
 from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
-from people.identities import (
-    MatchingSettings,
-    Recognised,
-    mean_direction,
-    recognise,
-    recognised_before,
-    update_exemplars,
-)
 from people.model_transactions import (
     ModelCallNeeded,
     TransactionEmbedder,
@@ -280,9 +273,7 @@ class _ClipWriting:
         )
         writer, view = self.writers.clip, clip_percept.view
         percept, blobs = clip_percept.percept, clip_percept.blobs
-        self._drafts[clip] = write_draft(
-            writer, percept, blobs, view, writer_input, self.video_id, recording
-        )
+        self._drafts[clip] = write_draft(writer, percept, blobs, view, writer_input, recording)
 
 
 class _ClipTransaction:
@@ -298,7 +289,7 @@ class _ClipTransaction:
         session: Session,
         writing: _ClipWriting,
         clip_percept: ClipPercept,
-        engines: Mapping[IdentityKind, MatchingSettings],
+        engines: Mapping[IdentityKind, identities.MatchingSettings],
     ) -> None:
         self.session, self.writing, self.video_id = session, writing, writing.video_id
         self.clip_percept, self.percept, self.engines = clip_percept, clip_percept.percept, engines
@@ -345,24 +336,24 @@ class _ClipTransaction:
             )
         return self.again or state not in FINISHED_STATES
 
-    def store_percept(self) -> Recognised:
+    def store_percept(self) -> identities.Recognised:
         """Store what was perceived, and who was recognised, unless it is stored."""
         percept = self.percept
         if self.again:
-            recognised = recognised_before(self.session, self.video_id, percept)
+            recognised = identities.recognised_before(self.session, self.video_id, percept)
             self.percept = recognised.only_known(percept)
             blobs, view = self.clip_percept.blobs, self.clip_percept.view
             self.clip_percept = PerceptWithoutBlobs(self.percept, blobs, view)
             return recognised
-        recognised = recognise(self.session, self.video_id, percept, self.engines)
+        recognised = identities.recognise(self.session, self.video_id, percept, self.engines)
         name_speakers(self.session, self.video_id, recognised, self.clip)
         speakers = {name: identity.id for name, identity in recognised.speakers.items()}
         rows = recognised.rows()
         sightings = add_percept(self.session, self.video_id, percept, rows, speakers)
-        update_exemplars(self.session, percept, recognised, sightings, self.engines)
+        identities.update_exemplars(self.session, percept, recognised, sightings, self.engines)
         return recognised
 
-    def _write_memories(self, recognised: Recognised) -> tuple[ClipPeople, ClipMemories]:
+    def _write_memories(self, recognised: identities.Recognised) -> tuple[ClipPeople, ClipMemories]:
         clip = self.clip
         people = people_of_clip(self.session, self.video_id, recognised, clip)
         people_given, written = self._memories_and_people(recognised, people)
@@ -398,7 +389,7 @@ class _ClipTransaction:
         return people, written
 
     def _memories_and_people(
-        self, recognised: Recognised, people: ClipPeople
+        self, recognised: identities.Recognised, people: ClipPeople
     ) -> tuple[ClipPeople, ClipMemories]:
         """Return what the writer wrote, and the people as it knew them."""
         writer = self.writing.writers.clip
@@ -421,7 +412,7 @@ class _ClipTransaction:
         context = ClipContext(self.video_id, before=before)
         return people, writer.write(self.percept, people, context)
 
-    def written_draft(self, recognised: Recognised) -> WrittenDraft:
+    def written_draft(self, recognised: identities.Recognised) -> WrittenDraft:
         """Return what a language model wrote of the clip.
 
         Raises:
@@ -436,8 +427,10 @@ class _ClipTransaction:
         rows = memories_of_clips(self.session, self.video_id, [last_known], last_known)
         before = [row.memory for row in rows if row.memory.kind == MemoryKind.EPISODIC]
         title = title_of(self.session, self.video_id)
-        writer_input = WriterInput(people, title, tuple(facts), tuple(before[-MAX_BEFORE:]))
-        return self.writing.require_draft(self.clip_percept, writer_input)
+        context = ClipContext(
+            self.video_id, title, tuple(facts), before=tuple(before[-MAX_BEFORE:])
+        )
+        return self.writing.require_draft(self.clip_percept, WriterInput(people, context))
 
     def _store_memories(
         self, people: ClipPeople, learned: ClipPeople, written: ClipMemories
@@ -459,7 +452,7 @@ class _ClipTransaction:
         settings = self.writing.settings
         store_memories(session, video, clip, drafts[known:], vectors[known:], people, settings)
         # The mean direction of the lines: embedding the whole text would cost as much again.
-        embedding = mean_direction(vectors) if vectors else None
+        embedding = identities.mean_direction(vectors) if vectors else None
         in_order = sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
         text = format_clip(in_order, learned)
         error, unwritten = self.percept.error, self.failure is not None
@@ -470,13 +463,13 @@ class _ClipTransaction:
 
 def _needed_engines(
     percept: Percept, models: MemoryModels, settings: Settings
-) -> dict[IdentityKind, MatchingSettings]:
+) -> dict[IdentityKind, identities.MatchingSettings]:
     """Thresholds of the models that are needed for this clip; loads no other."""
     engines = {}
     if percept.faces:
         keep = settings.watch.face_exemplars
-        engines[IdentityKind.FACE] = MatchingSettings(models.faces.same_person, keep)
+        engines[IdentityKind.FACE] = identities.MatchingSettings(models.faces.same_person, keep)
     if percept.voices:
         keep = settings.watch.voice_exemplars
-        engines[IdentityKind.VOICE] = MatchingSettings(models.speaker.same_speaker, keep)
+        engines[IdentityKind.VOICE] = identities.MatchingSettings(models.speaker.same_speaker, keep)
     return engines

@@ -7,6 +7,7 @@ rows get new vectors. Only a file that the user keeps can undo it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from domain.people import CorrectedCharacter, Correction, CorrectionKind, Forgot
 from domain.rights import Deed
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from people.characters import ClipPeople
 from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -30,7 +30,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import NameEraser, search_text
-from people.placing import place_people
+from people.placing import people_at, place_people
 from perception.source import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
@@ -40,7 +40,7 @@ from store.queries.alerts import list_alerts, remove_alert
 from store.queries.audit import erased_since, record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
-from store.queries.characters import CharacterAt, change_correction, characters_at, corrections_of
+from store.queries.characters import CharacterAt, change_correction, corrections_of
 from store.queries.encoders import encoders_of_library, require_encoder, require_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches
@@ -225,7 +225,7 @@ class _Forgetting:
         self.traces: Traces = stored.traces_of(session, self._video, character.members)
         self.undo_rows: list[Copy] = []
         self.rewritten = self.alerts = 0
-        self._people_by_clip: dict[int, ClipPeople] = {}
+        self._people_at = cache(partial(people_at, session, self._video))
 
     def run(self) -> list[str]:
         """Forget the person; return the SHA-256 of blobs that are no longer used."""
@@ -315,14 +315,6 @@ class _Forgetting:
         (vector,) = self._vectors.embed_deferred([text])
         made = {column: vector.tolist(), f"next_{column}": None}
         stored.update_row(self._session, row, made)
-
-    def _people_at(self, clip: int) -> ClipPeople:
-        if clip not in self._people_by_clip:
-            characters = characters_at(self._session, self._video, clip)
-            self._people_by_clip[clip] = ClipPeople(
-                characters=tuple(row.character for row in characters)
-            )
-        return self._people_by_clip[clip]
 
 
 def _names_of(character: CharacterAt) -> list[str]:

@@ -14,7 +14,15 @@ from functools import cached_property
 from typing import Any
 
 from domain.media import Percept, ScreenText, Utterance
-from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, Segment, with_attribution
+from domain.memories import (
+    Line,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    MemorySource,
+    Segment,
+    with_attribution,
+)
 from domain.people import TAG
 from domain.word_lists import load_words
 from domain.wording import split_sentences
@@ -157,7 +165,7 @@ def _adjacent(first: ScreenText, second: ScreenText) -> bool:
 # Formats memories as lines of text with speaker and source; pure.
 
 
-def format_line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
+def format_line(memory: Line, people: ClipPeople) -> str:
     """Format a memory: ``Omar: text`` if said, ``On screen: text`` if read, else the text.
 
     Tags are replaced by known names, except in lines that state a name.
@@ -184,11 +192,11 @@ def display_segment(segment: Segment, people: ClipPeople) -> Segment:
     return segment.model_copy(update=texts)
 
 
-def _is_name_statement(memory: MemoryDraft | Memory) -> bool:
+def _is_name_statement(memory: Line) -> bool:
     return memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
 
 
-def search_text(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
+def search_text(memory: Line, people: ClipPeople) -> str:
     """Return the text that a memory's vector is computed from, after the speaker's name if known.
 
     Questions name people; a tag would only be noise to an embedding.

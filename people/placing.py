@@ -34,6 +34,7 @@ from store.queries.characters import (
     characters_in_view,
     corrections_of,
     identities_of,
+    people_as_of,
     replace_given_names,
     replace_memberships,
     stated_support,
@@ -180,6 +181,12 @@ def join_voices(
     ids |= identity_rows(session, video_id, stated - ids.keys())
     add_statements(session, video_id, statements, ids)
     place_people(session, video_id, {ids[IdentityKind.VOICE, one.voice] for one in statements})
+
+
+def people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
+    """Return the people of a video as they were known after ``clip``."""
+    known = people_as_of(session, Scope(video=video_id, last_clip=clip))
+    return ClipPeople(characters=tuple(known))
 
 
 def people_of_clip(

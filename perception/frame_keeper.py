@@ -8,9 +8,9 @@ keeper carries from clip to clip is stored with the clip, so a run that was kill
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
@@ -95,37 +95,30 @@ class HeldEvent(NamedTuple):
     times_ms: tuple[int, ...]
 
 
-class Keeping(Protocol):
-    """A keeper at work on a video, after the clips before."""
+KeepFrames = Callable[
+    ["Video", State, "ImageEncoder | None", "Clip", Iterator[tuple[int, "Image"]]], KeptFrames
+]
+"""Decides which frames of a clip are kept.
 
-    def clip(self, clip: Clip, frames: Iterator[tuple[int, Image]], /) -> KeptFrames:
-        """Decide which frames of a clip are kept.
-
-        Args:
-            clip: follows those before; clips that failed are left out.
-            frames: (time in ms, H x W x 3 BGR) in order of time, each decoded when it is asked for.
-                No array need be held: frames are named by their time.
-        """
+It is given the video; the state after the clip before, empty at the start and in the midst of a
+video of which something was deleted; the profile's image-text model, if it has one; the clip, which
+follows those before (clips that failed are left out); and (time in ms, H x W x 3 BGR) in order of
+time, each decoded when it is asked for. No array need be held: frames are named by their time.
+"""
 
 
-class FrameKeeper(Protocol):
+@dataclass(frozen=True)
+class FrameKeeper:
     """Keeps frames for a strategy. Its memory, state included, is bounded.
 
     ``version`` is stored with what it keeps. It is shown what the video shows at the multiples of
-    ``every_ms``.
+    ``every_ms``. It begins anew with each clip, so that it makes no difference where a run was
+    killed.
     """
 
     version: int
     every_ms: int
-
-    def begin(self, video: Video, carried: State, encoder: ImageEncoder | None, /) -> Keeping:
-        """Begin with a video, or go on.
-
-        Args:
-            carried: the state after the clip before; empty at the start, and in the midst of a
-                video of which something was deleted.
-            encoder: the profile's image-text model, if it has one.
-        """
+    keep: KeepFrames
 
 
 def sample_frames(

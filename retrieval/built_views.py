@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from domain.built import BuiltMemory, StoredNode, StoredRelation
+from domain.built import BuiltMemory, Node, Relation
 from domain.errors import InputError
 from domain.memories import MemoryView
 from store.database import Store
@@ -152,6 +152,6 @@ def check_built(video: str, encoder: str, needed: str) -> None:
         )
 
 
-def holds(row: StoredNode | StoredRelation, last_clip: int) -> bool:
+def holds(row: Node | Relation, last_clip: int) -> bool:
     """Check whether a revision or relation is valid after a clip."""
     return row.from_clip <= last_clip and (row.to_clip is None or row.to_clip > last_clip)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.errors import WeightsMissing
-from domain.memories import BACKGROUND_SOURCES, MemorySource
+from domain.memories import BACKGROUND_SOURCES, Line, MemorySource
 from domain.time import TimeSpan, format_clock
 from domain.word_lists import load_words
 from domain.wording import ends_sentence, split_sentences
@@ -105,7 +105,7 @@ class _Sentence(NamedTuple):
 
 def chapters(
     span: TimeSpan,
-    lines: Sequence[TopicLine],
+    lines: Sequence[TopicLine | Line],
     vectors: Vectors,
     parser: SentenceParser,
     embed: Embed,
@@ -178,7 +178,7 @@ def begins_in(inner: TimeSpan, outer: TimeSpan) -> bool:
     return outer.start_ms <= inner.start_ms < outer.end_ms
 
 
-def telling(lines: Sequence[TopicLine]) -> list[int]:
+def telling(lines: Sequence[TopicLine | Line]) -> list[int]:
     """Return the numbers of the lines that tell what a video is about."""
     spoken = [line.span for line in lines if line.source in SPOKEN]
     begins = np.asarray([one.start_ms for one in spoken])
@@ -198,7 +198,7 @@ def telling(lines: Sequence[TopicLine]) -> list[int]:
 
 
 def chapter_ends(
-    span: TimeSpan, lines: Sequence[TopicLine], vectors: Vectors, *, ended: bool = True
+    span: TimeSpan, lines: Sequence[TopicLine | Line], vectors: Vectors, *, ended: bool = True
 ) -> list[int]:
     """Return where chapters end: so that the lines of each are most alike.
 
@@ -264,7 +264,7 @@ def chapter_ends(
     return found if ended or len(found) == 1 else found[:-1]
 
 
-def _read(lines: Sequence[TopicLine], parser: SentenceParser) -> list[_Sentence]:
+def _read(lines: Sequence[TopicLine | Line], parser: SentenceParser) -> list[_Sentence]:
     """Read the sentences of lines by the pipeline of their language, else by their words."""
     said = [
         (number, text.strip())

@@ -10,11 +10,10 @@ from sqlalchemy.orm import Session
 from domain.asking import REF_KINDS, Citation
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe, describe_kept
-from retrieval.people_in_query import line_text, view_people, with_current_names
+from retrieval.keyframe_mode import NEAR_MS, describe, describe_kept
+from retrieval.people_in_query import line_text, names_as_of, with_current_names
 from retrieval.result import ResolvedRefs
 from store.queries.builds import cited_built
-from store.queries.characters import people_as_of
 from store.queries.clip_contents import clip_contents
 from store.queries.frames import cited_kept
 from store.queries.search import cited_frames, cited_memories, cited_segments, videos_of_refs
@@ -52,7 +51,7 @@ def _key(ref: str) -> Key | None:
 def _in_scope(
     session: Session, scope: Scope, ids: Mapping[str, Collection[int]]
 ) -> Iterator[Citation]:
-    names = view_people({scope.video: people_as_of(session, scope)}).names(scope.video)
+    names = names_as_of(session, scope)
     for line in cited_memories(session, scope, ids["m"]):
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
         yield _citation(f"m{line.id}", scope, span, line_text(line, names), line.clip)
@@ -60,18 +59,16 @@ def _in_scope(
         text = with_current_names(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
     shown = cited_frames(session, scope, ids["k"])
-    clips = {frame.clip for frame in shown}
-    keyframes = VideoKeyframes(
-        scope.video, clip_contents(session, scope, clips)._replace(frames=shown), {}
-    )
+    contents = clip_contents(session, scope, {frame.clip for frame in shown})
     for frame in shown:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
-        yield _citation(f"k{frame.id}", scope, span, describe(keyframes, frame, names), frame.clip)
+        text = describe(contents, frame.time_ms, names, frame.description)
+        yield _citation(f"k{frame.id}", scope, span, text, frame.clip)
     kept = cited_kept(session, scope, ids["f"])
     contents = clip_contents(session, scope, {one.clip for one in kept})
     for one in kept:
         span = TimeSpan.of(one.time_ms, one.time_ms + NEAR_MS)
-        text = describe_kept(contents, one, names)
+        text = describe_kept(contents, one.time_ms, names)
         yield _citation(f"f{one.id}", scope, span, text, one.clip)
     for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["e"], ids["r"]):
         yield _citation(ref, scope, span, with_current_names(text, names), clip)

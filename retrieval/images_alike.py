@@ -6,7 +6,6 @@ No model is needed: images are compared by their colours and edges (``perception
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,16 +14,15 @@ import numpy as np
 
 from domain.asking import Mode
 from domain.errors import BlobGone, InputError, NotFound
-from domain.memories import MemoryView, Scope
+from domain.memories import MemoryView
 from models.ports import Vector
 from perception.jpeg import decode_image
 from perception.likeness import ALIKE, NEARLY_SAME, likeness
-from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence, shown_image
-from retrieval.people_in_query import ViewPeople, ViewPerson
+from retrieval.keyframe_mode import describe, image_evidence, shown_image
+from retrieval.people_in_query import names_as_of
 from retrieval.result import Retrieval
 from store.database import Store
-from store.queries.characters import people_in_view
-from store.queries.clip_contents import clip_contents
+from store.queries.clip_contents import ClipContents, clip_contents
 from store.queries.keyframes import AlikeKeyframe, blob_of_image, keyframes_alike
 
 SHOWN = 12
@@ -121,15 +119,17 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
     nothing_close = not found or found[0].cosine < ALIKE
     listed = [one for one in found if nothing_close or one.cosine >= LEAST]
     by_video = {scope.video: scope for scope in scopes}
-    videos = {
-        video: _contents(store, by_video[video], [one for one in listed if one.video == video])
-        for video in dict.fromkeys(one.video for one in listed)
-    }
+    videos = dict[str, tuple[ClipContents, dict[str, str]]]()
+    for video in dict.fromkeys(one.video for one in listed):
+        clips = {one.frame.clip for one in listed if one.video == video}
+        with store.begin() as session:
+            contents = clip_contents(session, by_video[video], clips)
+            videos[video] = contents, names_as_of(session, by_video[video])
     images = tuple(
         shown_image(
             one.video,
             one.frame,
-            _description(one, *videos[one.video], example),
+            _description(one, videos[one.video], example),
             float(np.clip(one.cosine, 0, 1)),
         )
         for one in listed
@@ -144,22 +144,13 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
     )
 
 
-def _contents(
-    store: Store, scope: Scope, found: Sequence[AlikeKeyframe]
-) -> tuple[VideoKeyframes, Mapping[str, str]]:
-    """Return what was perceived on the found frames' clips, and the names of the video's people."""
-    clips = sorted({one.frame.clip for one in found})
-    contents = store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-    with store.begin() as session:
-        people = people_in_view(session, [scope]).get(scope.video, ())
-    named = ViewPeople(tuple(ViewPerson(scope.video, person) for person in people))
-    return VideoKeyframes(scope.video, contents, {}), named.names(scope.video)
-
-
 def _description(
-    one: AlikeKeyframe, keyframes: VideoKeyframes, names: Mapping[str, str], example: ExampleImage
+    one: AlikeKeyframe, of_video: tuple[ClipContents, dict[str, str]], example: ExampleImage
 ) -> str:
     how = "nearly the same as" if one.cosine >= NEARLY_SAME else "like"
     if one.cosine < ALIKE:
         how = "nearest to"
-    return f"{how} {example.name}; {describe(keyframes, one.frame, names)}"
+    contents, names = of_video
+    frame = one.frame
+    described = describe(contents, frame.time_ms, names, frame.description)
+    return f"{how} {example.name}; {described}"

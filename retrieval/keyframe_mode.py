@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from domain.asking import Evidence, Mode
-from domain.built import BuiltFrame
 from domain.memories import Segment
 from domain.people import escape_tags
 from domain.time import TimeSpan
@@ -50,24 +49,25 @@ class VideoKeyframes:
 
 
 def describe(
-    keyframes: VideoKeyframes,
-    frame: KeyframeOnClip,
+    contents: ClipContents,
+    time_ms: int,
     names: Mapping[str, str],
+    description: str | None = None,
     nearby_line: str = "",
 ) -> str:
-    """Describe a frame for text-only models.
+    """Describe the frame of a time for text-only models.
 
     Its description, and what was recognised on it that the description does not mention.
     """
-    description = with_names(frame.description or "", names)
+    description = with_names(description or "", names)
     tags = [
         f"<{kind}_{number}>"
-        for start, end, kind, number in keyframes.contents.sightings
-        if kind == "face" and start - NEAR_MS <= frame.time_ms <= end + NEAR_MS
+        for start, end, kind, number in contents.sightings
+        if kind == "face" and start - NEAR_MS <= time_ms <= end + NEAR_MS
     ]
     people = dict.fromkeys(with_names(tag, names) for tag in tags)
-    texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
-    objects = [item for item in keyframes.contents.objects if item.time_ms == frame.time_ms]
+    texts = [text for time, text in contents.texts if time == time_ms]
+    objects = [item for item in contents.objects if item.time_ms == time_ms]
     recognised = describe_picture(
         [person for person in people if person not in description],
         [] if description else objects,
@@ -279,7 +279,8 @@ def _description(context: QueryContext, keyframes: VideoKeyframes, image: Scored
         row = context.lines.line(image.line)[1]
         if row.start_ms - NEAR_MS <= image.frame.time_ms <= row.end_ms + NEAR_MS:
             text = line_text(row, names)
-    return describe(keyframes, image.frame, names, text)
+    frame = image.frame
+    return describe(keyframes.contents, frame.time_ms, names, frame.description, text)
 
 
 def _closeness_by_words(
@@ -326,22 +327,18 @@ def image_evidence(shown: ShownImage) -> Evidence:
 # Frames that strategies kept, as evidence: what is known to be on them.
 
 
-def describe_kept(
-    contents: ClipContents, frame: BuiltFrame, names: Mapping[str, str], nearby_line: str = ""
-) -> str:
-    """Describe a kept frame for text-only models: what was recognised within a second of it.
+def describe_kept(contents: ClipContents, at: int, names: Mapping[str, str]) -> str:
+    """Describe a kept frame of a time for text-only models: what was recognised around it.
 
     Text and things are recognised on keyframes only, so those of the nearest keyframe count.
 
     Args:
         contents: of the frame's clip.
         names: of people, by tag.
-        nearby_line: what is known of that time besides; "" for nothing.
     """
     recognised = [time for time, _ in contents.texts] + [item.time_ms for item in contents.objects]
-    near = [time for time in recognised if abs(time - frame.time_ms) <= NEAR_MS]
-    nearest = min(near, key=lambda time: (abs(time - frame.time_ms), time), default=-1)
-    at = frame.time_ms
+    near = [time for time in recognised if abs(time - at) <= NEAR_MS]
+    nearest = min(near, key=lambda time: (abs(time - at), time), default=-1)
     on_frame = contents._replace(
         texts=[(at, text) for time, text in contents.texts if time == nearest],
         objects=[
@@ -350,5 +347,4 @@ def describe_kept(
             if item.time_ms == nearest
         ],
     )
-    image = KeyframeOnClip(frame.id, frame.clip, at, 0.0, frame.blob, None)
-    return describe(VideoKeyframes("", on_frame, {}), image, names, nearby_line)
+    return describe(on_frame, at, names)

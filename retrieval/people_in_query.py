@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from domain.memories import with_attribution
+from sqlalchemy.orm import Session
+
+from domain.memories import Scope, with_attribution
 from domain.people import TAG, Character
 from people.characters import replace_names
 from people.names import TITLES
 from retrieval.terms import STOP, content_words, plain_words, terms
+from store.queries.characters import people_as_of
 from store.queries.search import StoredLine
 
 _WORD = re.compile(r"[^\W_]+")
@@ -158,6 +161,11 @@ def _contains_name(text: str, name: str) -> bool:
     if name in words:
         return name != name.casefold() or len(name) > 2
     return text == text.lower() and name.casefold() in words and name.casefold() not in STOP
+
+
+def names_as_of(session: Session, scope: Scope) -> dict[str, str]:
+    """Return the displayed name of each tag and each former name of a video's people."""
+    return view_people({scope.video: people_as_of(session, scope)}).names(scope.video)
 
 
 def view_people(people: Mapping[str, Iterable[Character]]) -> ViewPeople:

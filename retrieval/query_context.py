@@ -12,16 +12,10 @@ from domain.memories import MemoryView, Scope, Segment
 from domain.search import Weighed
 from domain.time import TimeSpan
 from models.ports import ImageEncoder, TextEmbedder
+from retrieval import ranking
 from retrieval.heuristics.questions import language_note
 from retrieval.lines import Ints, LineSet, Scores, ViewLine, in_time_order
 from retrieval.people_in_query import ViewPeople, line_text, with_current_names
-from retrieval.ranking import (
-    CandidateLines,
-    PreparedQuestion,
-    QuestionVectors,
-    RankedLine,
-    line_scores,
-)
 from retrieval.relevance import (
     CosineScale,
     Relevance,
@@ -63,9 +57,9 @@ class QueryContext:
 
     query: str
     view: MemoryView
-    candidates: CandidateLines
-    question: PreparedQuestion
-    vectors: QuestionVectors
+    candidates: ranking.CandidateLines
+    question: ranking.PreparedQuestion
+    vectors: ranking.QuestionVectors
     relevance: Relevance | None
     cosine_scale: CosineScale
     load_all: Callable[[], LineSet]
@@ -165,7 +159,7 @@ class QueryContext:
         word_coverage = text_coverage([text], self.idf)
         return closeness(self.cosine_scale.nearness(cosine), word_coverage)
 
-    def evidence(self, ranked: Sequence[RankedLine]) -> tuple[Evidence, ...]:
+    def evidence(self, ranked: Sequence[ranking.RankedLine]) -> tuple[Evidence, ...]:
         """Return lines as evidence in the given order, with falling scores."""
         if not ranked:
             return ()
@@ -241,7 +235,7 @@ def weigh_evidence(context: QueryContext, evidence: Sequence[Evidence]) -> tuple
     numbers = lines.lines_with([int(e.ref[1:]) for e in evidence if e.ref.startswith("m")])
     cells = lines.cell_of_line[numbers]
     actors = relevance.support[:, cells] - relevance.options[:, cells]
-    scores = line_scores(context.candidates, relevance, numbers) + actors
+    scores = ranking.line_scores(context.candidates, relevance, numbers) + actors
     of_lines = [(f"m{lines.arrays.id[n]}", scores[:, i]) for i, n in enumerate(numbers)]
     images = [
         (e.ref, _of_clip(context, relevance, e))

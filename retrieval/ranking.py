@@ -15,29 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.settings import SearchSettings
+from retrieval import signals
+from retrieval.heuristics import questions
 from retrieval.heuristics.options import captioned_support
-from retrieval.heuristics.questions import (
-    LATEST,
-    are_times,
-    core_question,
-    function_words,
-    is_english,
-    statement,
-)
 from retrieval.lines import Floats, Ints, LineSet, Matrix, Scores, search_text
 from retrieval.people_in_query import NOBODY, ViewPeople
 from retrieval.relevance import NOISE, Relevance, signal_scale, standardise
-from retrieval.signals import (
-    Roster,
-    WordHits,
-    WordScores,
-    actor_fits,
-    cell_cosines,
-    line_cosines,
-    option_fits,
-    question_fit,
-    recency,
-)
 from retrieval.terms import database_words, terms
 
 WINDOWS = 4
@@ -61,17 +44,17 @@ class PreparedQuestion:
     @property
     def core(self) -> str:
         """The question without framing, time and order words."""
-        return core_question(self.text) or self.text
+        return questions.core_question(self.text) or self.text
 
     @cached_property
     def english(self) -> bool:
         """Whether the rules for English apply."""
-        return is_english(self.text)
+        return questions.is_english(self.text)
 
     @cached_property
     def timed(self) -> bool:
         """Whether its options are times."""
-        return bool(self.options) and are_times(self.options, self.now_s)
+        return bool(self.options) and questions.are_times(self.options, self.now_s)
 
     @cached_property
     def words(self) -> list[str]:
@@ -80,14 +63,14 @@ class PreparedQuestion:
         Function words of its language are removed, unless nothing else is left.
         """
         all_terms = self.people.terms_of(self.core, english=self.english)
-        common = function_words(self.text)
+        common = questions.function_words(self.text)
         return [word for word in all_terms if word not in common] or all_terms
 
     @cached_property
     def option_words(self) -> tuple[tuple[str, ...], ...]:
         """The search terms of each option that the question lacks."""
         known = set(self.words)
-        known |= function_words(self.text)
+        known |= questions.function_words(self.text)
         option_terms = (
             self.people.terms_of(option, english=self.english) for option in self.options
         )
@@ -104,11 +87,11 @@ class PreparedQuestion:
     @property
     def about_someone(self) -> str:
         """The question restated as a statement about someone."""
-        return statement(self.text, "someone")
+        return questions.statement(self.text, "someone")
 
     def statements(self) -> tuple[str, ...]:
         """Return the question restated as a statement with each option."""
-        return tuple(statement(self.text, option) for option in self.options)
+        return tuple(questions.statement(self.text, option) for option in self.options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +127,10 @@ class CandidateLines:
 
     lines: LineSet
     sample: NDArray[np.bool_]
-    hits: WordHits
+    hits: signals.WordHits
     clips: int
     view_lines: int
-    roster: Roster | None = None
+    roster: signals.Roster | None = None
     named: tuple[tuple[str, ...], ...] = ()
 
     @cached_property
@@ -179,8 +162,8 @@ def relevance(
     """
     weights = weights or SearchSettings()
     count, queries = len(vectors.options), vectors.stacked
-    lines, line_signal = line_cosines(candidates.lines, queries)
-    cell_signal = cell_cosines(candidates.lines, queries)
+    lines, line_signal = signals.line_cosines(candidates.lines, queries)
+    cell_signal = signals.cell_cosines(candidates.lines, queries)
     score = candidates.standardise(line_signal[0], weights.question_line) + candidates.standardise(
         cell_signal[0], weights.question_cell
     )
@@ -191,10 +174,10 @@ def relevance(
     )
     line_support = None
     if question.timed:
-        fits = option_fits(question.options, candidates.lines.times, question.now_s)
+        fits = signals.option_fits(question.options, candidates.lines.times, question.now_s)
         option_scores = support = question_scores + weights.option_time * fits
     else:
-        fit = question_fit(question.text, candidates.lines.times, question.now_s)
+        fit = signals.question_fit(question.text, candidates.lines.times, question.now_s)
         question_scores = question_scores + weights.question_time * fit
         option_scores = question_scores + _option_score(
             candidates, question, weights, line_signal[1:], cell_signal[1:]
@@ -221,7 +204,7 @@ def relevance(
 
 
 def question_words(
-    hits: WordHits, question: PreparedQuestion, clips: int, weights: SearchSettings
+    hits: signals.WordHits, question: PreparedQuestion, clips: int, weights: SearchSettings
 ) -> Scores:
     """Score every place (P,) by the question's words, in windows of several widths."""
     total = np.zeros(hits.size)
@@ -250,9 +233,9 @@ def recency_score(times: Scores, question: PreparedQuestion, weights: SearchSett
     """Return the recency signal, (N,); zeros unless the question is asked as of a moment."""
     if not question.as_of:
         return np.zeros(len(times))
-    last = question.timed and question.english and LATEST.search(question.text)
+    last = question.timed and question.english and questions.LATEST.search(question.text)
     weight = weights.recency_last_times if last else weights.recency
-    return weight * recency(times, question.now_s)
+    return weight * signals.recency(times, question.now_s)
 
 
 def _option_score(
@@ -277,7 +260,7 @@ def _option_score(
 
 
 def option_words(
-    hits: WordHits, question: PreparedQuestion, clips: int, weights: SearchSettings
+    hits: signals.WordHits, question: PreparedQuestion, clips: int, weights: SearchSettings
 ) -> Scores:
     """Score every place by the terms of each option that the question lacks, (O, P)."""
     score = np.zeros((len(question.options), hits.size))
@@ -293,7 +276,9 @@ def _actor_score(candidates: CandidateLines, vectors: QuestionVectors) -> Scores
         return np.zeros((len(vectors.options), candidates.lines.cell_count))
     cosines = candidates.lines.cosines(vectors.about_someone[None])[0]
     floor = float(cosines[candidates.sampled_lines].mean()) if candidates.sample.any() else 0.0
-    people_fits = actor_fits(candidates.lines, candidates.roster, candidates.named, cosines, floor)
+    people_fits = signals.actor_fits(
+        candidates.lines, candidates.roster, candidates.named, cosines, floor
+    )
     return candidates.standardise(people_fits)
 
 
@@ -355,7 +340,7 @@ def best_lines(
         numbers = lines.tolist()
         candidates.lines.read_lines(numbers)
         texts = [terms(search_text(candidates.lines.line(n)[1])) for n in numbers]
-        scores = scores + WORDS * standardise(WordScores(texts).of(words))
+        scores = scores + WORDS * standardise(signals.WordScores(texts).of(words))
     options = bool(question.options)
     best, chosen = scores.max(axis=0), scores.argmax(axis=0)
     best_by_cell: dict[int, RankedLine] = {}

@@ -21,29 +21,24 @@ from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
 from models.ports import TextEmbedder, embed_queries
+from retrieval import signals
 from retrieval.chapters import BREAK
 from retrieval.lines import LineSet, Scores, line_set
 from retrieval.people_in_query import NOBODY, ViewPeople
-from retrieval.query_context import DIGITS
+from retrieval.query_context import DIGITS, TEMPERATURE
 from retrieval.ranking import PreparedQuestion, recency_score
-from retrieval.relevance import standardise
-from retrieval.signals import (
-    Roster,
-    WordScores,
-    actor_fits,
-    most_frequent,
-    option_fits,
-    question_fit,
-    roster,
-)
+from retrieval.relevance import closeness_threshold, standardise
+from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from strategies.event_documents import EventDocument, FoundDocument
 
 if TYPE_CHECKING:
+    from agent.strategy import ToolUse
     from domain.asking import Evidence
     from models.ports import Vector
     from retrieval.relevance import CosineScale
+    from retrieval.result import ShownImage
     from strategies.event_documents import DocumentIndexes
 
 OPTION_WORDS = 0.5
@@ -68,7 +63,7 @@ class Pieces:
     texts: Sequence[str]
     spans: Sequence[TimeSpan]
     vectors: Vectors
-    words: Sequence[WordScores]
+    words: Sequence[signals.WordScores]
 
     def matches(self, words: Sequence[str]) -> Scores:
         """Return how well each piece matches some search terms, (N,)."""
@@ -165,9 +160,9 @@ class Asked:
         about += weights.question_cell * standardise(pieces.vectors @ self.vector)
         about += recency_score(times, question, weights)
         if question.timed:
-            fits = option_fits(question.options, times, now_s)
+            fits = signals.option_fits(question.options, times, now_s)
             return Supported(pieces.refs, about + weights.option_time * fits)
-        about += weights.question_time * question_fit(question.text, times, now_s)
+        about += weights.question_time * signals.question_fit(question.text, times, now_s)
         own = np.stack([pieces.matches(words) for words in question.option_words])
         claims = weights.statement_cell * standardise(self.claims @ pieces.vectors.T)
         actors = weights.actor * self._actors(pieces, about)
@@ -178,16 +173,18 @@ class Asked:
         question, speakers = self.question, pieces.speakers
         options = [question.people.with_former_names(option) for option in question.options]
         fits = np.zeros((len(options), len(about)))
-        if not Roster(speakers, most_frequent(speakers), narrated=True).people(options):
+        if not signals.Roster(speakers, signals.most_frequent(speakers), narrated=True).people(
+            options
+        ):
             return fits
         near = np.sort(np.argsort(-about, kind="stable")[:NEAR])
         lines = pieces.lines(near.tolist())
         rows = [row for _, row in lines.rows]
-        known = roster(speakers, rows)
+        known = signals.roster(speakers, rows)
         if not (people := known.people(options)):
             return fits
-        words = WordScores([terms(row.text) for row in rows]).of(question.words)
-        fits[:, near] = actor_fits(lines, known, people, words, 0.0)
+        words = signals.WordScores([terms(row.text) for row in rows]).of(question.words)
+        fits[:, near] = signals.actor_fits(lines, known, people, words, 0.0)
         return standardise(fits)
 
 
@@ -230,18 +227,54 @@ def weigh_documents(
         [one.text for one in every],
         [one.span for one in every],
         np.array([one.vector for one in every]),
-        [WordScores([one.terms for one in every])],
+        [signals.WordScores([one.terms for one in every])],
     )
     # The documents have people by the names that they have now.
     asked = ask(text, query, options, view, NOBODY)
     return asked.supported(pieces).weighed({one.document.ref for one in shown})
 
 
+def documents_found(
+    indexes: DocumentIndexes,
+    mode: str,
+    query: str,
+    options: Sequence[str],
+    view: MemoryView,
+    use: ToolUse,
+    documents: Iterable[Iterable[EventDocument]],
+    found: Sequence[FoundDocument],
+    evidence: Sequence[Evidence],
+    images: Sequence[ShownImage],
+    searched: str,
+) -> Retrieval:
+    """Return what a search of documents and frames found, scored by option if there are any.
+
+    Args:
+        documents: all that were searched, of each video.
+        found: those of them that are shown, best first; an open question is answered from these.
+        evidence: all that is shown.
+    """
+    best = max((piece.score for piece in evidence), default=0.0)
+    # A language model judges itself what is close enough to answer from.
+    close = use.model is not None or best >= closeness_threshold(max(1, len(evidence)))
+    return Retrieval(
+        mode=mode,
+        query=query,
+        evidence=tuple(evidence),
+        images=tuple(images),
+        nothing_close=not (evidence and close),
+        searched=searched,
+        weighed=weigh_documents(indexes.text, documents, query, options, view, found),
+        temperature=TEMPERATURE,
+        quotes=() if options else quotation(indexes, query, found),
+    )
+
+
 def quotation(
     indexes: DocumentIndexes, query: str, found: Sequence[FoundDocument]
 ) -> tuple[Quote, ...]:
     """Quote the lines nearest to a query from the document that has the nearest of the best."""
-    if not query:
+    if not query or not found:
         return ()
     (vector,) = embed_queries(indexes.text, [query])
     best = [

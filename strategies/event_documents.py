@@ -7,27 +7,28 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from agent.builder import note_writer
 from domain.asking import Evidence
-from domain.built import BuiltMemory, StoredNode
+from domain.built import RULES, BuiltMemory, Change, Node
 from domain.memories import MemoryKind, Scope, with_attribution
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from retrieval.built_views import BuiltIndexes, check_built, holds
-from retrieval.people_in_query import view_people, with_current_names
+from retrieval.people_in_query import names_as_of, with_current_names
 from retrieval.relevance import CosineScale, closeness, cosine_scale
 from retrieval.terms import terms
 from store.database import Store
-from store.queries.characters import people_as_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agent.builder import Embed
-    from domain.built import WatchedClip
+    from agent.builder import BuildModels
+    from domain.built import BuiltFrame, WatchedClip
+    from domain.media import Video
     from models.ports import Vector
 
     Scores = NDArray[np.float64]
@@ -38,25 +39,14 @@ EVENT, OPEN = "event", "open"
 """The levels of documents: of events, by number, and of what came since, one that is rewritten."""
 
 
-@dataclass(frozen=True, eq=False)
-class EventDocument:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EventDocument(Node):
     """A document of an event, or a summary; ``vector`` is the mean direction of its lines' vectors.
 
-    ``id`` is that of its node, ``level`` that of its kind of documents; it is as of ``from_clip``.
+    ``level`` is that of its kind of documents.
     """
 
-    number: int
-    span: TimeSpan
-    text: str
     vector: Vector
-    id: int = 0
-    level: str = EVENT
-    from_clip: int = 0
-
-    @property
-    def ref(self) -> str:
-        """Return what cites it."""
-        return f"n{self.id}"
 
     @property
     def lines(self) -> list[str]:
@@ -191,27 +181,104 @@ def mean_direction(vectors: NDArray[np.float32]) -> Vector:
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9), np.float32)
 
 
-class LineVectors:
-    """The vectors of lines, each made once as long as the document that it is of is open.
+S = TypeVar("S")
+
+
+class DocumentBuild(Generic[S]):
+    """What builds of documents share: the clips of which not all events have their document.
+
+    What came since the last event is one document that is written anew with every step. Events are
+    the same of every video.
 
     Args:
-        embed: returns the unit vector of each text, (N, D).
+        built: what was built before.
+        earlier: the last clips that were built.
+        models: the text encoder, and the language model if there is one.
     """
 
-    def __init__(self, embed: Embed) -> None:
-        self._embed = embed
+    def __init__(
+        self,
+        settings: S,
+        _video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> None:
+        self._settings, self._models, self._clips = settings, models, list(earlier)
+        events = [node for node in built.nodes if node.level == EVENT]
+        last = max(events, key=lambda node: node.number, default=None)
+        self._last = last.span if last else None
+        self._number = last.number + 1 if last else 0
+        # Each line's vector is made once as long as the document that it is of is open.
         self._vectors: dict[str, Vector] = {}
 
-    def mean(self, lines: Sequence[str]) -> Vector | None:
-        """Return the unit vector of the mean of some lines; None without any."""
+    @property
+    def _start(self) -> int:
+        """When the last event that has a document ends."""
+        return self._last.end_ms if self._last else 0
+
+    def _frames(self) -> Iterator[BuiltFrame]:
+        return (frame for clip in self._clips for frame in clip.frames)
+
+    def _lines(self, span: TimeSpan | None) -> list[str]:
+        return document_lines(self._clips, span) if span else []
+
+    def _ended(
+        self,
+        is_first: Callable[[BuiltFrame], bool],
+        longest_ms: int,
+        known_ms: int,
+        *,
+        ended: bool,
+    ) -> Iterator[TimeSpan]:
+        """Yield the spans of the events that follow the last one and end by a time.
+
+        Args:
+            is_first: whether an event begins with a frame.
+            longest_ms: longer events are written in parts.
+            known_ms: through when it is known where events begin.
+            ended: nothing follows, so that the last event ends then.
+        """
+        start = self._start
+        begins = sorted(frame.time_ms for frame in self._frames() if is_first(frame))
+        # The first event goes from the video's start on, whenever its first frame is shown.
+        begins = begins if start else begins[1:]
+        while start < known_ms:
+            end = min([start + longest_ms, *(time for time in begins if time > start)])
+            if end > known_ms and not ended:
+                return
+            span = TimeSpan.of(start, min(end, known_ms))
+            start = span.end_ms
+            yield span
+
+    def _document(
+        self, span: TimeSpan, clip: int, lines: Sequence[str], logs: Sequence[str] = ()
+    ) -> Node:
+        """Return the document of the next event, with change logs after its lines."""
+        number, self._number = self._number, self._number + 1
+        text = BREAK.join([*lines, *logs])
+        return Node(EVENT, number, text, span, clip, vector=self._mean(lines))
+
+    def _change(self, documents: Sequence[Node], clip: WatchedClip, keep_ms: int) -> Change:
+        """Return what a step adds, with the document of what came since; forget what is over.
+
+        Args:
+            clip: the last one.
+            keep_ms: clips that end by then are forgotten.
+        """
+        span = TimeSpan.of(self._start, max(self._start, clip.span.end_ms))
+        if lines := self._lines(span):
+            note_writer(RULES)
+        since = Node(OPEN, 0, BREAK.join(lines), span, clip.clip, vector=self._mean(lines))
+        self._clips = [one for one in self._clips if one.span.end_ms > keep_ms]
+        self._vectors = {line: self._vectors[line] for line in lines}
+        return Change(nodes=[*documents, since])
+
+    def _mean(self, lines: Sequence[str]) -> Vector | None:
         new = [line for line in dict.fromkeys(lines) if line not in self._vectors]
         if new:
-            self._vectors |= dict(zip(new, self._embed(new), strict=True))
+            self._vectors |= dict(zip(new, self._models.embed(new), strict=True))
         return mean_direction(np.stack([self._vectors[one] for one in lines])) if lines else None
-
-    def keep(self, lines: Sequence[str]) -> None:
-        """Drop the vectors of all other lines."""
-        self._vectors = {line: self._vectors[line] for line in lines if line in self._vectors}
 
 
 # Documents of events of a video, read once and shared by the questions that follow.
@@ -225,9 +292,9 @@ class VideoDocuments:
         last = max((node.number for node in built.nodes if node.level == EVENT), default=-1) + 1
         nodes = [node for node in built.nodes if node.vector is not None]
         self.named = lru_cache(maxsize=1)(
-            lambda names: [(node, _document(node, dict(names), last)) for node in nodes]
+            lambda names: [_document(node, dict(names), last) for node in nodes]
         )
-        """Return all revisions, each with its document, where people have these sorted names."""
+        """Return the documents of all revisions, where people have these sorted names."""
 
 
 class DocumentIndexes:
@@ -255,22 +322,22 @@ class DocumentIndexes:
         built = self._indexes.of(scope.video)
         check_built(scope.video, built.encoder, self.text.name)
         with self._store.begin() as session:
-            people = people_as_of(session, scope)
-        names = view_people({scope.video: people}).names(scope.video)
+            names = names_as_of(session, scope)
         revisions = built.named(tuple(sorted(names.items())))
-        known = [document for node, document in revisions if holds(node, scope.last_clip)]
+        known = [document for document in revisions if holds(document, scope.last_clip)]
         return EventDocuments(known, self.scale)
 
 
-def _document(node: StoredNode, names: dict[str, str], last: int) -> EventDocument:
+def _document(node: Node, names: dict[str, str], last: int) -> EventDocument:
     if node.vector is None:
         raise ValueError("a document without text is not searched")
     return EventDocument(
-        number=last if node.level == OPEN else node.number,
-        span=node.span,
-        text=with_current_names(node.text, names),
-        vector=node.vector,
+        node.level,
+        last if node.level == OPEN else node.number,
+        with_current_names(node.text, names),
+        node.span,
+        node.from_clip,
+        to_clip=node.to_clip,
         id=node.id,
-        level=node.level,
-        from_clip=node.from_clip,
+        vector=node.vector,
     )

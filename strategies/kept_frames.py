@@ -21,9 +21,8 @@ from domain.time import TimeSpan
 from perception.jpeg import decode_image
 from perception.likeness import LIKENESS, likeness
 from retrieval.keyframe_mode import describe_kept
-from retrieval.people_in_query import view_people
+from retrieval.people_in_query import names_as_of
 from retrieval.result import ShownImage
-from store.queries.characters import people_as_of
 from store.queries.clip_contents import ClipContents, clip_contents
 from store.queries.frames import (
     cited_kept,
@@ -185,7 +184,7 @@ class FrameReader:
         found = []
         for one, score in zip(frames, weights, strict=True):
             described, names = contents[one.scope.video]
-            text = describe_kept(described, one.frame, names)
+            text = describe_kept(described, one.frame.time_ms, names)
             extra = (known or {}).get(one.ref, "")
             frame = one.frame
             found.append(
@@ -207,9 +206,7 @@ class FrameReader:
     ) -> tuple[ClipContents, dict[str, str]]:
         clips = {one.frame.clip for one in frames if one.scope.video == scope.video}
         with self._store.begin() as session:
-            people = people_as_of(session, scope)
-            contents = clip_contents(session, scope, clips)
-        return contents, view_people({scope.video: people}).names(scope.video)
+            return clip_contents(session, scope, clips), names_as_of(session, scope)
 
     def image(self, frame: KeptFrame) -> Image | None:
         """Return a frame as H x W x 3 RGB; None if its file is gone or damaged."""

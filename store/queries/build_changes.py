@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import ColumnElement, and_, func, select, update
+from sqlalchemy import and_, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.built import Change, ClosedRelation, EntityDraft, EntityKey, NodeDraft, RelationDraft
+from domain.built import Change, Entity, EntityKey, Node
 from store.driver import HALFVEC, allocate_ids, copy_rows, pack_halfvec
-from store.queries.builds import StepMade
+from store.queries.builds import StepMade, of_builder
 from store.queries.conditions import is_any_of, is_any_text
 from store.tables.schema import BuildRow, EntityRow, NodeRevisionRow, NodeRow, RelationRow
 
@@ -70,20 +69,20 @@ def apply_change(
     stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
     nodes |= _node_ids(session, video_id, builder, stating)
     _add_entities(session, video_id, builder, change.entities)
-    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
+    joined = [*change.relations, *change.closed]
     ends = {key for relation in joined for key in (relation.subject, relation.object)}
     ids = _entity_ids(session, video_id, builder, ends)
     r = RelationRow
     for one in change.closed:
         still = and_(
-            *_of(r, video_id, builder),
+            *of_builder(r, video_id, builder),
             r.level == one.level,
             r.subject_id == ids[one.subject],
             r.predicate == one.predicate,
             r.object_id == ids[one.object],
             r.to_clip.is_(None),
         )
-        session.execute(update(r).where(still).values(to_clip=one.clip))
+        session.execute(update(r).where(still).values(to_clip=one.to_clip))
     rows = [
         (
             video_id,
@@ -97,7 +96,7 @@ def apply_change(
             draft.span.end_ms,
             list(draft.evidence),
             draft.confidence,
-            draft.clip,
+            draft.from_clip,
             draft.to_clip,
             pack_halfvec(draft.vector),
         )
@@ -115,21 +114,16 @@ def apply_change(
     )
 
 
-def _of(table: Any, video_id: str, builder: str) -> tuple[ColumnElement[bool], ...]:
-    return table.video_id == video_id, table.builder == builder
-
-
 def _add_nodes(
-    session: Session, video_id: str, builder: str, drafts: Sequence[NodeDraft]
+    session: Session, video_id: str, builder: str, drafts: Sequence[Node]
 ) -> dict[tuple[str, int], int]:
     """Add revisions of nodes, closing those before; return the nodes' ids by level and number."""
     keys = list(dict.fromkeys((draft.level, draft.number) for draft in drafts))
     if not keys:
         return {}
     ids = _node_ids(session, video_id, builder, keys)
-    _close_revisions(
-        session, [(ids[key], one.clip) for one in drafts if (key := (one.level, one.number)) in ids]
-    )
+    stored = [one for one in drafts if (one.level, one.number) in ids]
+    _close_revisions(session, [(ids[one.level, one.number], one.from_clip) for one in stored])
     new = [key for key in keys if key not in ids]
     ids |= zip(new, allocate_ids(session, "nodes", len(new)), strict=True)
     copy_rows(session, "nodes", _NODE, [(ids[key], video_id, builder, *key) for key in new])
@@ -141,7 +135,7 @@ def _add_nodes(
             draft.span.start_ms,
             draft.span.end_ms,
             list(draft.children),
-            draft.clip,
+            draft.from_clip,
             draft.to_clip,
             pack_halfvec(draft.vector),
         )
@@ -159,7 +153,7 @@ def _node_ids(
         return {}
     levels, numbers = {level for level, _ in wanted}, {number for _, number in wanted}
     n = NodeRow
-    query = select(n.level, n.number, n.id).where(*_of(n, video_id, builder))
+    query = select(n.level, n.number, n.id).where(*of_builder(n, video_id, builder))
     query = query.where(is_any_text(n.level, levels), is_any_of(n.number, numbers))
     rows = session.execute(query)
     return {key: node for level, number, node in rows if (key := (level, number)) in wanted}
@@ -179,9 +173,7 @@ def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> Non
         session.execute(update(r).where(still).values(to_clip=clip))
 
 
-def _add_entities(
-    session: Session, video_id: str, builder: str, drafts: Sequence[EntityDraft]
-) -> None:
+def _add_entities(session: Session, video_id: str, builder: str, drafts: Sequence[Entity]) -> None:
     """Add the entities that are not there yet."""
     known = _entity_ids(session, video_id, builder, {draft.key for draft in drafts})
     new = {draft.key: draft for draft in reversed(drafts) if draft.key not in known}
@@ -194,7 +186,7 @@ def _add_entities(
             draft.key.type,
             draft.key.name,
             Jsonb(draft.attributes),
-            draft.clip,
+            draft.from_clip,
             pack_halfvec(draft.vector),
         )
         for entity, draft in zip(ids, reversed(new.values()), strict=True)
@@ -209,6 +201,6 @@ def _entity_ids(
         return {}
     types, names = {key.type for key in keys}, {key.name for key in keys}
     e = EntityRow
-    these = and_(*_of(e, video_id, builder), is_any_text(e.type, types), is_any_text(e.name, names))
-    rows = session.execute(select(e.type, e.name, e.id).where(these))
+    query = select(e.type, e.name, e.id).where(*of_builder(e, video_id, builder))
+    rows = session.execute(query.where(is_any_text(e.type, types), is_any_text(e.name, names)))
     return {key: entity for kind, name, entity in rows if (key := EntityKey(kind, name)) in keys}

@@ -10,14 +10,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
-from domain.built import (
-    BuiltMemory,
-    EntityKey,
-    StoredEntity,
-    StoredNode,
-    StoredRelation,
-    entity_text,
-)
+from domain.built import BuiltMemory, Entity, EntityKey, Node, Relation, entity_text
 from domain.memories import Scope
 from domain.time import TimeSpan
 from store.driver import unpack_halfvecs
@@ -108,7 +101,7 @@ def delete_builds(session: Session, video_id: str, *, restoring: bool = False) -
 def delete_build(session: Session, video_id: str, builder: str) -> None:
     """Delete what one builder built of a video, except frames: those cannot be seen again."""
     for table in (RelationRow, EntityRow, NodeRow, BuildRow):
-        session.execute(delete(table).where(*_of(table, video_id, builder)))
+        session.execute(delete(table).where(*of_builder(table, video_id, builder)))
 
 
 def builders_in_library(session: Session) -> set[str]:
@@ -180,65 +173,100 @@ def built_version(session: Session, video_id: str, builder: str) -> tuple[Any, .
 
 def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
     """Return all that a builder built of a video, closed revisions and relations included."""
-    row = session.get(BuildRow, (video_id, builder))
-    nodes = list[StoredNode]()
-    n, r = NodeRow, NodeRevisionRow
-    columns = (n.id, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms)
-    query = select(*columns, r.from_clip, r.to_clip, r.children, func.halfvec_send(r.embedding))
-    query = query.join(r, r.node_id == n.id)
-    query = query.where(*_of(n, video_id, builder)).order_by(r.from_clip, r.id)
-    rows = session.execute(query).all()
-    vectors = _vectors(row[-1] for row in rows)
-    for (node, level, number, label, content, start, end, begins, ends, parts, _), vector in zip(
-        rows, vectors, strict=True
-    ):
-        span = TimeSpan.of(start, end)
-        nodes.append(
-            StoredNode(
-                node, level, number, label, content, span, begins, ends, vector, tuple(parts)
-            )
+    n, v, e, r = NodeRow, NodeRevisionRow, EntityRow, RelationRow
+    query = (
+        select(
+            n.id,
+            n.level,
+            n.number,
+            v.label,
+            v.text,
+            v.start_ms,
+            v.end_ms,
+            v.children,
+            v.from_clip,
+            v.to_clip,
+            func.halfvec_send(v.embedding),
         )
-    entities = list[StoredEntity]()
-    e = EntityRow
-    query = select(e.id, e.type, e.name, e.from_clip, e.attributes, func.halfvec_send(e.embedding))
-    found = session.execute(query.where(*_of(e, video_id, builder)).order_by(e.id)).all()
-    for one, vector in zip(found, _vectors(one[-1] for one in found), strict=True):
-        key = EntityKey(one.type, one.name)
-        entities.append(StoredEntity(one.id, key, one.from_clip, vector, one.attributes))
+        .join(v, v.node_id == n.id)
+        .where(*of_builder(n, video_id, builder))
+    )
+    rows = session.execute(query.order_by(v.from_clip, v.id)).all()
+    nodes = [
+        Node(
+            level=row.level,
+            number=row.number,
+            text=row.text,
+            span=TimeSpan.of(row.start_ms, row.end_ms),
+            from_clip=row.from_clip,
+            label=row.label,
+            children=tuple(row.children),
+            vector=vector,
+            to_clip=row.to_clip,
+            id=row.id,
+            builder=builder,
+        )
+        for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True)
+    ]
+    naming = select(e.id, e.type, e.name, e.from_clip, e.attributes, func.halfvec_send(e.embedding))
+    named = session.execute(naming.where(*of_builder(e, video_id, builder)).order_by(e.id)).all()
+    entities = {
+        row.id: Entity(EntityKey(row.type, row.name), row.from_clip, row.attributes, vector, row.id)
+        for row, vector in zip(named, _vectors(row[-1] for row in named), strict=True)
+    }
+    stated = (
+        select(
+            r.id,
+            r.level,
+            r.subject_id,
+            r.predicate,
+            r.object_id,
+            r.node_id,
+            r.start_ms,
+            r.end_ms,
+            r.evidence,
+            r.confidence,
+            r.from_clip,
+            r.to_clip,
+            func.halfvec_send(r.embedding),
+        )
+        .where(*of_builder(r, video_id, builder))
+        .order_by(r.from_clip, r.id)
+    )
+    related = session.execute(stated).all()
+    stating = {node.id: (node.level, node.number) for node in nodes}
+    relations = [
+        Relation(
+            level=row.level,
+            subject=entities[row.subject_id].key,
+            predicate=row.predicate,
+            object=entities[row.object_id].key,
+            span=TimeSpan.of(row.start_ms, row.end_ms),
+            from_clip=row.from_clip,
+            evidence=tuple(row.evidence),
+            node=stating.get(row.node_id),
+            confidence=row.confidence,
+            vector=vector,
+            to_clip=row.to_clip,
+            id=row.id,
+        )
+        for row, vector in zip(related, _vectors(row[-1] for row in related), strict=True)
+    ]
+    made = session.get(BuildRow, (video_id, builder)) or BuildRow(
+        through_clip=-1, version=0, encoder=""
+    )
     return BuiltMemory(
-        through_clip=-1 if row is None else row.through_clip,
-        version=0 if row is None else row.version,
-        encoder="" if row is None else row.encoder,
+        through_clip=made.through_clip,
+        version=made.version,
+        encoder=made.encoder,
         nodes=tuple(nodes),
-        entities=tuple(entities),
-        relations=tuple(_relations(session, video_id, builder)),
+        entities=tuple(entities.values()),
+        relations=tuple(relations),
     )
 
 
-def _relations(session: Session, video_id: str, builder: str) -> Iterator[StoredRelation]:
-    r = RelationRow
-    ends = (r.id, r.level, r.subject_id, r.predicate, r.object_id, r.node_id)
-    more = (r.start_ms, r.end_ms, r.evidence, r.confidence, r.from_clip, r.to_clip)
-    query = select(*ends, *more, func.halfvec_send(r.embedding)).where(*_of(r, video_id, builder))
-    rows = session.execute(query.order_by(r.from_clip, r.id)).all()
-    for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True):
-        yield StoredRelation(
-            id=row.id,
-            level=row.level,
-            subject=row.subject_id,
-            predicate=row.predicate,
-            object=row.object_id,
-            node=row.node_id,
-            span=TimeSpan.of(row.start_ms, row.end_ms),
-            evidence=tuple(row.evidence),
-            confidence=row.confidence,
-            from_clip=row.from_clip,
-            to_clip=row.to_clip,
-            vector=vector,
-        )
-
-
-def _of(table: Any, video_id: str, builder: str) -> tuple[ColumnElement[bool], ...]:
+def of_builder(table: Any, video_id: str, builder: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that rows are what one builder built of a video."""
     return table.video_id == video_id, table.builder == builder
 
 

@@ -50,17 +50,7 @@ class ClipContents(NamedTuple):
     sightings: Sequence[tuple[int, int, str, int]]
 
 
-def _select_on_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
-    """Select columns of rows of clips by ``time``; built once at import, since building is slow."""
-    clips = bindparam("clips", type_=ARRAY(Integer))
-    return (
-        select(*columns)
-        .where(row.video_id == bindparam("video"), row.clip == func.any(clips))
-        .order_by(time, row.id)
-    )
-
-
-KEYFRAME_COLUMNS = (
+KEYFRAMES = select(
     KeyframeRow.id,
     KeyframeRow.clip,
     KeyframeRow.time_ms,
@@ -68,27 +58,37 @@ KEYFRAME_COLUMNS = (
     KeyframeRow.blob,
     KeyframeRow.description,
 )
-"""The columns of a ``KeyframeOnClip``."""
-_FRAMES = _select_on_clips(KeyframeRow, KeyframeRow.time_ms, *KEYFRAME_COLUMNS).where(
+"""The fields of every ``KeyframeOnClip``."""
+
+
+def _on_clips(query: Select[*tuple[Any, ...]], row: Any, time: Any) -> Select[*tuple[Any, ...]]:
+    """Choose rows of clips by ``time``; built once at import, since building is slow."""
+    clips = bindparam("clips", type_=ARRAY(Integer))
+    of_clips = query.where(row.video_id == bindparam("video"), row.clip == func.any(clips))
+    return of_clips.order_by(time, row.id)
+
+
+_FRAMES = _on_clips(KEYFRAMES, KeyframeRow, KeyframeRow.time_ms).where(
     KeyframeRow.shot != LOOKED_AT
 )
-_TEXTS = _select_on_clips(
-    ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text
+_TEXTS = _on_clips(
+    select(ScreenTextRow.time_ms, ScreenTextRow.text), ScreenTextRow, ScreenTextRow.time_ms
 )
-_OBJECTS = _select_on_clips(
-    ObjectRow, ObjectRow.time_ms, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box
+_OBJECTS = _on_clips(
+    select(ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box),
+    ObjectRow,
+    ObjectRow.time_ms,
 )
-_SIGHTINGS = _select_on_clips(
+_SIGHTINGS = _on_clips(
+    select(SightingRow.start_ms, SightingRow.end_ms, IdentityRow.kind, IdentityRow.number).join(
+        IdentityRow, IdentityRow.id == SightingRow.identity_id
+    ),
     SightingRow,
     SightingRow.start_ms,
-    SightingRow.start_ms,
-    SightingRow.end_ms,
-    IdentityRow.kind,
-    IdentityRow.number,
-).join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
+)
 
 
-def _combine(queries: Iterable[Select[Any]]) -> Select[Any]:
+def _combine(queries: Iterable[Select[*tuple[Any, ...]]]) -> Select[*tuple[Any, ...]]:
     """Combine the rows of several queries in one row, with a list of lists for each."""
     rows = [query.subquery() for query in queries]
     lists = [func.json_agg(func.json_build_array(*subquery.c), type_=JSON) for subquery in rows]

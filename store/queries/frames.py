@@ -31,7 +31,7 @@ from store.tables.schema import (
 if TYPE_CHECKING:
     from domain.built import Vector
 
-COLUMNS = (
+FRAMES = select(
     FrameRow.id,
     FrameRow.builder,
     FrameRow.clip,
@@ -40,7 +40,7 @@ COLUMNS = (
     FrameRow.tier,
     FrameRow.reason,
 )
-"""The columns of a ``BuiltFrame``."""
+"""The fields of every ``BuiltFrame``."""
 
 
 def carried_by(session: Session, video_id: str, builders: Collection[str]) -> dict[str, Carried]:
@@ -77,7 +77,7 @@ def frames_of_clips(
     """Return the frames that a strategy keeps of these clips, in order of time."""
     row = FrameRow
     of_clips = and_(row.video_id == video_id, row.builder == builder, row.clip.in_(clips))
-    found = session.execute(select(*COLUMNS).where(of_clips).order_by(row.time_ms))
+    found = session.execute(FRAMES.where(of_clips).order_by(row.time_ms))
     return [BuiltFrame._make(columns) for columns in found]
 
 
@@ -86,7 +86,7 @@ def frames_in_scope(
 ) -> list[BuiltFrame]:
     """Return the frames that a strategy keeps of a video, or of a span, in order of time."""
     row = FrameRow
-    query = select(*COLUMNS).where(*_in_scope(scope, builder)).order_by(row.time_ms)
+    query = FRAMES.where(*_in_scope(scope, builder)).order_by(row.time_ms)
     if span is not None:
         query = query.where(row.time_ms >= span.start_ms, row.time_ms < span.end_ms)
     return [BuiltFrame._make(columns) for columns in session.execute(query)]
@@ -105,7 +105,7 @@ def vectors_of_frames(
 ) -> list[tuple[BuiltFrame, str, Vector]]:
     """Return the frames of a video with a vector, (D,): each with the model that made it."""
     row = FrameRow
-    query = select(*COLUMNS, row.image_encoder, func.halfvec_send(row.embedding))
+    query = FRAMES.add_columns(row.image_encoder, func.halfvec_send(row.embedding))
     with_vector = and_(row.embedding.is_not(None), row.image_encoder.is_not(None))
     found = session.execute(
         query.where(*_in_scope(scope, builder), with_vector).order_by(row.time_ms)
@@ -180,7 +180,7 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:
     """Return the kept frame with that id if it is of that video."""
     row = FrameRow
-    query = select(*COLUMNS).where(row.video_id == video_id, row.id == number)
+    query = FRAMES.where(row.video_id == video_id, row.id == number)
     found = session.execute(query).first()
     return BuiltFrame._make(found) if found else None
 
@@ -189,7 +189,7 @@ def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[Bui
     """Return those of these kept frames that are in ``scope``."""
     row = FrameRow
     in_scope = and_(row.video_id == scope.video, row.clip <= scope.last_clip)
-    query = select(*COLUMNS).where(in_scope, row.id.in_(sorted(ids)))
+    query = FRAMES.where(in_scope, row.id.in_(sorted(ids)))
     return [BuiltFrame._make(found) for found in session.execute(query)]
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import delete as remove
 from sqlalchemy.orm import Session
 
 from domain.memories import Scope
-from store.queries.clip_contents import KEYFRAME_COLUMNS, KeyframeOnClip
+from store.queries.clip_contents import KEYFRAMES, KeyframeOnClip
 from store.queries.conditions import VIEW, Reader, reading_driver, view_parameters
 from store.queries.encoders import vector_literal
 from store.queries.percepts import add_blobs
@@ -40,7 +40,7 @@ def frame_near(
 ) -> KeyframeOnClip | None:
     """Return the keyframe in ``clips`` nearest to a moment, the earlier of two."""
     row = KeyframeRow
-    query = select(*KEYFRAME_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
+    query = KEYFRAMES.where(row.video_id == video_id, row.clip.in_(clips))
     query = query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id).limit(1)
     fields = session.execute(query).first()
     return KeyframeOnClip._make(fields) if fields else None
@@ -49,7 +49,7 @@ def frame_near(
 def frame_of(session: Session, video_id: str, frame_id: int) -> KeyframeOnClip | None:
     """Return the keyframe with that id if it is of that video."""
     row = KeyframeRow
-    query = select(*KEYFRAME_COLUMNS).where(row.video_id == video_id, row.id == frame_id)
+    query = KEYFRAMES.where(row.video_id == video_id, row.id == frame_id)
     fields = session.execute(query).first()
     return KeyframeOnClip._make(fields) if fields else None
 
@@ -57,7 +57,7 @@ def frame_of(session: Session, video_id: str, frame_id: int) -> KeyframeOnClip |
 def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[KeyframeOnClip]:
     """Return the keyframes of some clips, in order of time."""
     row = KeyframeRow
-    query = select(*KEYFRAME_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
+    query = KEYFRAMES.where(row.video_id == video_id, row.clip.in_(clips))
     return [
         KeyframeOnClip._make(fields)
         for fields in session.execute(query.order_by(row.time_ms, row.id))
@@ -242,7 +242,7 @@ def add_looked_frames(
     stored, row = list[KeyframeOnClip](), KeyframeRow
     for frame in wanted:
         place = and_(row.video_id == video, row.clip == frame.clip, row.time_ms == frame.time_ms)
-        query = select(*KEYFRAME_COLUMNS).where(place, row.blob == frame.blob)
+        query = KEYFRAMES.where(place, row.blob == frame.blob)
         fields = session.execute(query.order_by(row.id).limit(1)).first()
         if fields is None:
             values: dict[str, Any] = {
@@ -255,7 +255,9 @@ def add_looked_frames(
                 "blob": frame.blob,
             }
             unmeasured = dict.fromkeys(("sharpness", "entropy", "quality"), 0.0)
-            added = insert(row).values(**values, **unmeasured).returning(*KEYFRAME_COLUMNS)
-            fields = session.execute(added).one()
-        stored.append(KeyframeOnClip._make(fields))
+            added = insert(row).values(values | unmeasured).returning(row.id)
+            number = session.execute(added).scalar_one()
+            stored.append(KeyframeOnClip(number, frame.clip, frame.time_ms, 0.0, frame.blob, None))
+        else:
+            stored.append(KeyframeOnClip._make(fields))
     return stored

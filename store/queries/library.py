@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.media import ClipState
-from domain.memories import Scope
+from domain.memories import Memory, Scope
 from domain.texts import make_storable
 from store.queries.conditions import (
     IN_VIEW,
@@ -26,7 +26,7 @@ from store.queries.conditions import (
     last_clip_of,
     reading_driver,
 )
-from store.queries.transcript import MARK_END, MARK_START, LineAt, line_at
+from store.queries.transcript import MARK_END, MARK_START, spoken_line
 from store.queries.videos import FINISHED_STATES
 from store.tables.library import SavedSearchRow
 from store.tables.schema import (
@@ -225,7 +225,7 @@ def lines_in_library(
     sources: Collection[str],
     limit: int,
     person: tuple[str, Tags] | None = None,
-) -> tuple[list[LineAt], dict[str, int], dict[str, int], bool]:
+) -> tuple[list[Memory], dict[str, int], dict[str, int], bool]:
     """Return the best ``limit`` lines in view with all these words, matched by stem.
 
     Then how many of all matches each video and each source has, and whether there are more than
@@ -255,11 +255,12 @@ def lines_in_library(
         "marked": f"StartSel={MARK_START}, StopSel={MARK_END}, HighlightAll=true",
     }
     rows = reading_driver(database).execute(_MATCHES, parameters, prepare=False).fetchall()
-    lines = [line_at(row[1:]) for row in rows if row[0] is None]
+    lines = [spoken_line(row[1:]) for row in rows if row[0] is None]
     videos, by_source = Counter[str](), Counter[str]()
-    for count, line in ((row[0], line_at(row[1:])) for row in rows if row[0] is not None):
-        videos[line.video] += count
-        by_source[line.source] += count
+    for count, _, video, _, source, *_ in rows:
+        if count is not None:
+            videos[video] += count
+            by_source[source] += count
     return lines, videos, by_source, videos.total() > MOST_MATCHES
 
 
@@ -269,10 +270,12 @@ _NAMED = """
 """
 
 
-def library_lines(database: Reader, ids: Collection[int], sources: Collection[str]) -> list[LineAt]:
+def library_lines(database: Reader, ids: Collection[int], sources: Collection[str]) -> list[Memory]:
     """Return those of these lines that are of these sources, in no order."""
     parameters = {"ids": list(ids), "sources": sorted(sources)}
-    return [line_at(row) for row in reading_driver(database).execute(_NAMED, parameters).fetchall()]
+    return [
+        spoken_line(row) for row in reading_driver(database).execute(_NAMED, parameters).fetchall()
+    ]
 
 
 _FRAMES = """
@@ -287,7 +290,7 @@ _FRAMES = """
 """
 
 
-def frames_of_lines(database: Reader, lines: Sequence[LineAt]) -> dict[int, str]:
+def frames_of_lines(database: Reader, lines: Sequence[Memory]) -> dict[int, str]:
     """Return the SHA-256 of the keyframe nearest to each line that has one near, by its id."""
     parameters = {
         "videos": [line.video for line in lines],

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session
 
-from domain.built import BuiltFrame
+from domain.built import BuiltFrame, Entity, EntityKey, Node
 from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text, valid_at
 from store.queries.events import EDGES, clip_spans
-from store.queries.frames import COLUMNS
+from store.queries.frames import FRAMES
 from store.tables.schema import (
     BuildRow,
     EdgeRow,
@@ -29,25 +29,20 @@ from store.tables.schema import (
 )
 
 
-class OutlineNode(NamedTuple):
-    """A node as of a clip."""
+class RelationAt(NamedTuple):
+    """A relation between two entities, by their row ids.
+
+    ``total``: how many relations of its builder hold at the moment that was asked for.
+    """
 
     id: int
     builder: str
     level: str
-    number: int
-    label: str
-    text: str
-    span: TimeSpan
-
-
-class GraphRelation(NamedTuple):
-    """A relation between two entities, by their row ids."""
-
-    id: int
     subject: int
     predicate: str
     target: int
+    span: TimeSpan
+    total: int = 0
 
 
 def levels_of_builders(session: Session, scope: Scope) -> set[tuple[str, str]]:
@@ -59,7 +54,7 @@ def levels_of_builders(session: Session, scope: Scope) -> set[tuple[str, str]]:
 
 def nodes_of_levels(
     session: Session, scope: Scope, builder: str, levels: Collection[str]
-) -> list[OutlineNode]:
+) -> list[Node]:
     """Return all nodes of some levels, in order of time."""
     query = _nodes(scope, builder).where(is_any_text(NodeRow.level, levels))
     return _read(session, query.order_by(*_IN_TIME))
@@ -73,7 +68,7 @@ def nodes_within(
     span: TimeSpan | None,
     offset: int,
     limit: int,
-) -> tuple[list[OutlineNode], int]:
+) -> tuple[list[Node], int]:
     """Return ``limit`` nodes of a level that begin in a span, by time, and how many there are.
 
     ``span`` None: all nodes of the level.
@@ -86,7 +81,7 @@ def nodes_within(
     return _read(session, query.order_by(*_IN_TIME).offset(offset).limit(limit)), total
 
 
-def node_named(session: Session, scope: Scope, node: int) -> OutlineNode | None:
+def node_named(session: Session, scope: Scope, node: int) -> Node | None:
     """Return the node of that row id, if it is of the video and known as of the clip."""
     query = _nodes(scope, None).where(NodeRow.id == node)
     return next(iter(_read(session, query)), None)
@@ -94,7 +89,7 @@ def node_named(session: Session, scope: Scope, node: int) -> OutlineNode | None:
 
 def node_around(
     session: Session, scope: Scope, builder: str, level: str, at_ms: int
-) -> OutlineNode | None:
+) -> Node | None:
     """Return the node of a level whose span holds a moment."""
     row = NodeRevisionRow
     query = _nodes(scope, builder).where(NodeRow.level == level, row.start_ms <= at_ms)
@@ -105,7 +100,7 @@ def node_around(
 
 def nodes_numbered(
     session: Session, scope: Scope, builder: str, numbers: Collection[tuple[str, int]]
-) -> dict[tuple[str, int], OutlineNode]:
+) -> dict[tuple[str, int], Node]:
     """Return nodes by their level and number."""
     by_level: dict[str, list[int]] = {}
     for level, number in numbers:
@@ -120,14 +115,14 @@ def nodes_numbered(
     return {(one.level, one.number): one for one in found}
 
 
-def relations_stated(session: Session, scope: Scope, node: int, limit: int) -> list[GraphRelation]:
+def relations_stated(session: Session, scope: Scope, node: int, limit: int) -> list[RelationAt]:
     """Return the first relations that a node states, in order of time."""
     return _relations(session, scope, limit, RelationRow.node_id == node)
 
 
 def relations_among(
     session: Session, scope: Scope, entities: Collection[int], limit: int
-) -> list[GraphRelation]:
+) -> list[RelationAt]:
     """Return the first relations between these entities, in order of time."""
     of_subject = is_any_of(RelationRow.subject_id, entities)
     return _relations(session, scope, limit, of_subject, is_any_of(RelationRow.object_id, entities))
@@ -135,7 +130,7 @@ def relations_among(
 
 def relations_about(
     session: Session, scope: Scope, entities: Collection[int], limit: int
-) -> list[GraphRelation]:
+) -> list[RelationAt]:
     """Return the first relations from or to these entities, in order of time."""
     subject = is_any_of(RelationRow.subject_id, entities)
     return _relations(
@@ -156,28 +151,63 @@ def entities_standing_for(
 _IN_TIME: Sequence[Any] = (NodeRevisionRow.start_ms, NodeRow.number)
 
 
+_NODES = select(
+    NodeRow.level,
+    NodeRow.number,
+    NodeRevisionRow.text,
+    NodeRevisionRow.start_ms,
+    NodeRevisionRow.end_ms,
+    NodeRevisionRow.from_clip,
+    NodeRevisionRow.label,
+    NodeRow.id,
+    NodeRow.builder,
+).join(NodeRevisionRow, NodeRevisionRow.node_id == NodeRow.id)
+
+
 def _nodes(scope: Scope, builder: str | None) -> Select[*tuple[Any, ...]]:
     n, r = NodeRow, NodeRevisionRow
-    query = select(n.id, n.builder, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms).join(
-        r, r.node_id == n.id
-    )
-    query = query.where(n.video_id == scope.video, valid_at(r, scope.last_clip))
+    query = _NODES.where(n.video_id == scope.video, valid_at(r, scope.last_clip))
     return query if builder is None else query.where(n.builder == builder)
 
 
-def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[OutlineNode]:
+def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[Node]:
     return [
-        OutlineNode(node, builder, level, number, label, text, TimeSpan.of(start, end))
-        for node, builder, level, number, label, text, start, end in session.execute(query)
+        Node(
+            row.level,
+            row.number,
+            row.text,
+            TimeSpan.of(row.start_ms, row.end_ms),
+            row.from_clip,
+            row.label,
+            id=row.id,
+            builder=row.builder,
+        )
+        for row in session.execute(query)
     ]
 
 
-def _relations(session: Session, scope: Scope, limit: int, *which: Any) -> list[GraphRelation]:
+_RELATIONS = select(
+    RelationRow.id,
+    RelationRow.builder,
+    RelationRow.level,
+    RelationRow.subject_id,
+    RelationRow.predicate,
+    RelationRow.object_id,
+    RelationRow.start_ms,
+    RelationRow.end_ms,
+)
+
+
+def _relation(row: Any, total: int = 0) -> RelationAt:
+    *fields, start, end = row[:8]
+    return RelationAt._make((*fields, TimeSpan.of(start, end), total))
+
+
+def _relations(session: Session, scope: Scope, limit: int, *which: Any) -> list[RelationAt]:
     row = RelationRow
-    query = select(row.id, row.subject_id, row.predicate, row.object_id)
     holds = and_(row.video_id == scope.video, valid_at(row, scope.last_clip))
-    query = query.where(holds, *which).order_by(row.start_ms, row.id).limit(limit)
-    return [GraphRelation._make(fields) for fields in session.execute(query)]
+    query = _RELATIONS.where(holds, *which).order_by(row.start_ms, row.id).limit(limit)
+    return [_relation(found) for found in session.execute(query)]
 
 
 # Parts of the event graph for display: some segments in order of time, and their edges.
@@ -292,28 +322,6 @@ def _edges(session: Session, clip: int, *conditions: ColumnElement[bool]) -> lis
 # What strategies built that is about a moment of a video, as of a clip; each by its builder.
 
 
-class RelationAt(NamedTuple):
-    """A relation that holds at the moment; ``total`` counts all such of its builder."""
-
-    builder: str
-    id: int
-    level: str
-    subject: int
-    predicate: str
-    target: int
-    span: TimeSpan
-    total: int
-
-
-class EntityAt(NamedTuple):
-    """An entity by its row id."""
-
-    id: int
-    type: str
-    name: str
-    attributes: dict[str, Any]
-
-
 def builders_of(session: Session, video: str) -> dict[str, tuple[str, ...]]:
     """Return who built or kept anything of a video, sorted by name, each with who wrote it."""
     built, kept = BuildRow, KeeperRow
@@ -325,20 +333,15 @@ def builders_of(session: Session, video: str) -> dict[str, tuple[str, ...]]:
     return dict(sorted(writers.items()))
 
 
-def nodes_at(session: Session, scope: Scope, at_ms: int, most: int) -> list[OutlineNode]:
+def nodes_at(session: Session, scope: Scope, at_ms: int, most: int) -> list[Node]:
     """Return the nodes whose span holds a moment, shortest first, at most so many a builder."""
     n, r = NodeRow, NodeRevisionRow
     order = (r.end_ms - r.start_ms, n.level, n.number)
     place = func.row_number().over(partition_by=n.builder, order_by=order).label("place")
-    columns = (n.id, n.builder, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms, place)
-    holds = and_(r.start_ms <= at_ms, r.end_ms > at_ms, valid_at(r, scope.last_clip))
-    query = select(*columns).join(r, r.node_id == n.id).where(n.video_id == scope.video, holds)
-    ranked = query.subquery()
+    holds = _nodes(scope, None).where(r.start_ms <= at_ms, r.end_ms > at_ms)
+    ranked = holds.add_columns(place).subquery()
     first = select(ranked).where(ranked.c.place <= most).order_by(ranked.c.builder, ranked.c.place)
-    return [
-        OutlineNode._make((*node, TimeSpan.of(start, end)))
-        for *node, start, end, _ in session.execute(first)
-    ]
+    return _read(session, first)
 
 
 def relations_at(
@@ -358,35 +361,26 @@ def relations_at(
     order = (stated_then, at_ms - r.end_ms, r.id)
     place = func.row_number().over(partition_by=r.builder, order_by=order).label("place")
     total = func.count().over(partition_by=r.builder).label("total")
-    ends = (r.subject_id, r.predicate, r.object_id, r.start_ms, r.end_ms)
     holds = and_(
         r.video_id == scope.video,
         r.from_clip <= scope.last_clip,
         r.start_ms <= at_ms,
         or_(r.to_clip.is_(None), r.to_clip > clip),
     )
-    ranked = select(r.builder, r.id, r.level, *ends, total, place).where(holds).subquery()
+    ranked = _RELATIONS.add_columns(total, place).where(holds).subquery()
     first = select(ranked).where(ranked.c.place <= most).order_by(ranked.c.builder, ranked.c.place)
-    return [
-        RelationAt(
-            row.builder,
-            row.id,
-            row.level,
-            row.subject_id,
-            row.predicate,
-            row.object_id,
-            TimeSpan.of(row.start_ms, row.end_ms),
-            row.total,
-        )
-        for row in session.execute(first)
-    ]
+    return [_relation(row, row.total) for row in session.execute(first)]
 
 
-def entities_named(session: Session, ids: Sequence[int]) -> dict[int, EntityAt]:
+def entities_named(session: Session, ids: Sequence[int]) -> dict[int, Entity]:
     """Return entities by their row ids."""
     row = EntityRow
-    query = select(row.id, row.type, row.name, row.attributes).where(row.id.in_(sorted(set(ids))))
-    return {found.id: EntityAt._make(found) for found in session.execute(query)}
+    query = select(row.id, row.type, row.name, row.from_clip, row.attributes)
+    found = session.execute(query.where(row.id.in_(sorted(set(ids)))))
+    return {
+        one.id: Entity(EntityKey(one.type, one.name), one.from_clip, one.attributes, id=one.id)
+        for one in found
+    }
 
 
 def frames_near(
@@ -397,7 +391,7 @@ def frames_near(
     away = func.abs(row.time_ms - at_ms)
     place = func.row_number().over(partition_by=row.builder, order_by=(away, row.time_ms))
     near = and_(row.video_id == scope.video, row.clip <= scope.last_clip, away <= within_ms)
-    ranked = select(*COLUMNS, place.label("place")).where(near).subquery()
+    ranked = FRAMES.add_columns(place.label("place")).where(near).subquery()
     first = select(ranked).where(ranked.c.place <= most)
     found = session.execute(first.order_by(ranked.c.builder, ranked.c.time_ms))
     return [BuiltFrame._make(fields) for *fields, _ in found]

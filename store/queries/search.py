@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.errors import NotFound
 from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
-from store.queries.clip_contents import KEYFRAME_COLUMNS, KeyframeOnClip
+from store.queries.clip_contents import KEYFRAMES, KeyframeOnClip
 from store.queries.conditions import (
     LINES_IN_VIEW,
     VIEW,
@@ -71,20 +71,6 @@ def edges_of_segment(connection: Connection | Session, scope: Scope, segment: in
     ]
 
 
-LINE_COLUMNS = (
-    MemoryRow.id,
-    MemoryRow.clip,
-    MemoryRow.start_ms,
-    MemoryRow.end_ms,
-    MemoryRow.kind,
-    MemoryRow.text,
-    MemoryRow.source,
-    MemoryRow.speaker,
-    MemoryRow.superseded_at,
-)
-"""The columns of a ``StoredLine``."""
-
-
 _ROWS: Mapping[str, Any] = {
     "m": MemoryRow,
     "s": SegmentRow,
@@ -111,7 +97,17 @@ def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list
     """Return those of ``ids`` that are in ``scope`` and not superseded there."""
     row = MemoryRow
     rows = session.execute(
-        select(*LINE_COLUMNS).where(
+        select(
+            row.id,
+            row.clip,
+            row.start_ms,
+            row.end_ms,
+            row.kind,
+            row.text,
+            row.source,
+            row.speaker,
+            row.superseded_at,
+        ).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,
@@ -154,7 +150,7 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[K
     """Return those of ``ids`` that are in ``scope``."""
     row = KeyframeRow
     rows = session.execute(
-        select(*KEYFRAME_COLUMNS).where(
+        KEYFRAMES.where(
             row.video_id == scope.video, row.id.in_(sorted(ids)), row.clip <= scope.last_clip
         )
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, cast, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import Session
 
-from domain.memories import MemoryKind, Scope
+from domain.memories import Memory, MemoryKind, MemorySource, Scope
 from domain.people import TAG_KINDS
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text
@@ -19,18 +19,6 @@ MARK_START, MARK_END = "\x02", "\x03"
 """Stand around the words of a line that were searched for."""
 _ENGLISH = cast(literal("english"), REGCONFIG)
 _MARKED = f"StartSel={MARK_START}, StopSel={MARK_END}, HighlightAll=true"
-
-
-class LineAt(NamedTuple):
-    """A line of a video; ``text`` has marks around the words that were searched for."""
-
-    id: int
-    video: str
-    clip: int
-    source: str
-    text: str
-    speaker: str | None
-    span: TimeSpan
 
 
 def clips_around(
@@ -62,7 +50,7 @@ def clips_around(
 
 def lines_of_clips(
     session: Session, scope: Scope, first: int, last: int, sources: Collection[str], limit: int
-) -> list[LineAt]:
+) -> list[Memory]:
     """Return the first ``limit`` lines from clip ``first`` to clip ``last``, in order of time."""
     row = MemoryRow
     query = _lines(scope, sources, row.text).where(row.clip >= first, row.clip <= last)
@@ -71,7 +59,7 @@ def lines_of_clips(
 
 def lines_named(
     session: Session, scope: Scope, ids: Collection[int], sources: Collection[str]
-) -> list[LineAt]:
+) -> list[Memory]:
     """Return those of these lines that are in scope and of these sources, in order of time."""
     query = _lines(scope, sources, MemoryRow.text).where(is_any_of(MemoryRow.id, ids))
     return _read(session, query)
@@ -84,7 +72,7 @@ def lines_with_words(
     people: Sequence[tuple[str, tuple[str, ...]]],
     sources: Collection[str],
     limit: int,
-) -> tuple[list[LineAt], int]:
+) -> tuple[list[Memory], int]:
     """Return the first ``limit`` lines with all these words and people, and how many there are.
 
     Words match by stem and are marked; those in quotation marks match as a phrase. Where no line
@@ -121,7 +109,7 @@ def _counted(
     text: Any,
     condition: ColumnElement[bool],
     limit: int,
-) -> tuple[list[LineAt], int]:
+) -> tuple[list[Memory], int]:
     counting = _lines(scope, sources, MemoryRow.text).where(condition).order_by(None)
     total = session.scalar(counting.with_only_columns(func.count())) or 0
     lines = _read(session, _lines(scope, sources, text).where(condition).limit(limit))
@@ -141,10 +129,20 @@ def _lines(scope: Scope, sources: Collection[str], text: Any) -> Select[*tuple[A
     )
 
 
-def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[LineAt]:
-    return [line_at(tuple(row)) for row in session.execute(query)]
+def _read(session: Session, query: Select[*tuple[Any, ...]]) -> list[Memory]:
+    return [spoken_line(tuple(row)) for row in session.execute(query)]
 
 
-def line_at(row: tuple[Any, ...]) -> LineAt:
-    """Return the line of a row whose last two columns are its times."""
-    return LineAt._make((*row[:-2], TimeSpan.of(*row[-2:])))
+def spoken_line(row: tuple[Any, ...]) -> Memory:
+    """Return the episodic line of a row: id, video, clip, source, text, speaker, start and end."""
+    number, video, clip, source, text, speaker, start, end = row
+    return Memory(
+        id=number,
+        video=video,
+        clip=clip,
+        kind=MemoryKind.EPISODIC,
+        source=MemorySource(source),
+        text=text,
+        speaker=speaker,
+        span=TimeSpan.of(start, end),
+    )

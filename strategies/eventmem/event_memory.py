@@ -15,17 +15,17 @@ from domain.base import Frozen
 from domain.built import BuiltFrame
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from perception.frame_keeper import FrameChange, FrameToKeep, HeldEvent, KeptFrames, State
+from perception.frame_keeper import (
+    FrameChange,
+    FrameKeeper,
+    FrameToKeep,
+    HeldEvent,
+    KeptFrames,
+    State,
+)
 from store.queries.clips import clips_page
 from store.queries.frames import carried_by
-from strategies.eventmem.short_term import (
-    EventFrames,
-    EventRecord,
-    Segmentation,
-    SegmentationState,
-    ShortTermMemory,
-    memory_at,
-)
+from strategies.eventmem import short_term
 
 if TYPE_CHECKING:
     from domain.media import Clip, Video
@@ -45,8 +45,8 @@ class FrameUse(StrEnum):
 class EventMemoryState(Frozen):
     """What is carried on from clip to clip; its size is bounded."""
 
-    segmentation: SegmentationState = SegmentationState()
-    events: tuple[EventFrames, ...] = ()
+    segmentation: short_term.SegmentationState = short_term.SegmentationState()
+    events: tuple[short_term.EventFrames, ...] = ()
 
 
 @dataclass
@@ -55,7 +55,7 @@ class EventMemoryChange:
 
     added: dict[int, FrameUse] = field(default_factory=dict)
     dropped: list[int] = field(default_factory=list)
-    evicted: list[EventRecord] = field(default_factory=list)
+    evicted: list[short_term.EventRecord] = field(default_factory=list)
 
 
 class EventMemory:
@@ -70,8 +70,8 @@ class EventMemory:
         self, settings: EventMemorySettings, video: str, state: EventMemoryState | None = None
     ) -> None:
         known = state or EventMemoryState()
-        self._segmentation = Segmentation(settings, known.segmentation)
-        self._memory = ShortTermMemory(settings, video, known.events)
+        self._segmentation = short_term.Segmentation(settings, known.segmentation)
+        self._memory = short_term.ShortTermMemory(settings, video, known.events)
         self._change = EventMemoryChange()
 
     @property
@@ -108,19 +108,19 @@ class EventMemory:
 _RECORD = re.compile(r"first of event (\d{1,9}): (\d{1,15}\+\d{1,9}(?: \d{1,15}\+\d{1,9})*)")
 
 
-def record_reason(record: EventRecord) -> str:
+def record_reason(record: short_term.EventRecord) -> str:
     """Return why the first frame of an event is kept: with when the event's frames were seen."""
     runs = " ".join(f"{start}+{frames}" for start, frames in record.runs)
     return f"{FrameUse.FIRST} of event {record.number}: {runs}"
 
 
-def recorded(reason: str) -> EventRecord | None:
+def recorded(reason: str) -> short_term.EventRecord | None:
     """Return the record that ``record_reason`` wrote; None if it is none."""
     found = _RECORD.fullmatch(reason)
     if found is None:
         return None
     runs = (run.split("+") for run in found[2].split())
-    return EventRecord(
+    return short_term.EventRecord(
         number=int(found[1]), runs=tuple((int(start), int(frames)) for start, frames in runs)
     )
 
@@ -136,67 +136,40 @@ LONG_TERM = 1
 """The tier of frames of the long-term memory, which are smaller."""
 
 
-class EventKeeper:
-    """Keeps a sample of the last events, and how each event began."""
+def event_keeper(settings: EventMemorySettings) -> FrameKeeper:
+    """Return what keeps a sample of the last events, and how each event began."""
 
-    version = 1
-
-    def __init__(self, settings: EventMemorySettings) -> None:
-        self._settings = settings
-        self.every_ms = settings.every_ms
-
-    def begin(
-        self,
+    def keep(
         video: Video,
         carried: State,
-        encoder: ImageEncoder | None,  # noqa: ARG002 - events are told apart by grey histograms
-    ) -> EventKeeping:
-        """Begin, or go on."""
-        state = EventMemoryState.model_validate(carried)
-        return EventKeeping(self._settings, EventMemory(self._settings, video.id, state))
-
-
-class EventKeeping:
-    """The keeper at work."""
-
-    def __init__(self, settings: EventMemorySettings, memory: EventMemory) -> None:
-        self._settings, self._memory = settings, memory
-
-    def clip(
-        self,
-        clip: Clip,  # noqa: ARG002 - frames have times of the video
+        _encoder: ImageEncoder | None,
+        _clip: Clip,
         frames: Iterator[tuple[int, Image]],
     ) -> KeptFrames:
         """Keep the frames that are in memory after a clip, and let others go."""
+        memory = EventMemory(settings, video.id, EventMemoryState.model_validate(carried))
         for time, image in frames:
-            self._memory.add(time, image)
-        change = self._memory.end_clip()
-        kept = list[FrameToKeep]()
-        left = _left(change)
-        for at, use in change.added.items():
-            if at in left:
-                kept.append(FrameToKeep(at, left[at], LONG_TERM, *self._size))
-            else:
-                kept.append(FrameToKeep(at, use))
+            memory.add(time, image)
+        change = memory.end_clip()
+        left = {record.start_ms: record_reason(record) for record in change.evicted}
+        side, quality = settings.long_term_side, settings.long_term_quality
         return KeptFrames(
-            frames=kept,
-            state=self._memory.state.model_dump(mode="json"),
+            frames=[
+                FrameToKeep(at, left[at], LONG_TERM, side, quality)
+                if at in left
+                else FrameToKeep(at, use)
+                for at, use in change.added.items()
+            ],
+            state=memory.state.model_dump(mode="json"),
             dropped=change.dropped,
             changed=[
-                FrameChange(start, record, LONG_TERM, *self._size)
-                for start, record in _left(change).items()
+                FrameChange(start, record, LONG_TERM, side, quality)
+                for start, record in left.items()
                 if start not in change.added
             ],
         )
 
-    @property
-    def _size(self) -> tuple[int, int]:
-        return self._settings.long_term_side, self._settings.long_term_quality
-
-
-def _left(change: EventMemoryChange) -> dict[int, str]:
-    """Return the records of events that left, by the time of their first frame."""
-    return {record.start_ms: record_reason(record) for record in change.evicted}
+    return FrameKeeper(version=1, every_ms=settings.every_ms, keep=keep)
 
 
 def held_events(carried: State) -> list[HeldEvent]:
@@ -216,7 +189,7 @@ class ShortTerm:
     """
 
     scope: Scope
-    events: tuple[EventFrames, ...]
+    events: tuple[short_term.EventFrames, ...]
     frames: tuple[tuple[int, KeptFrame | None], ...]
 
     @property
@@ -266,7 +239,7 @@ class Recall:
         records = {one.start_ms: one for one in left}
         records |= {event.record.start_ms: event.record for event in state.events}
         in_order = [records[start] for start in sorted(records)]
-        events = memory_at(in_order, moment, self._settings, scope.video)
+        events = short_term.memory_at(in_order, moment, self._settings, scope.video)
         times = sorted(time for event in events for time in event.frames)
         stored = {one.frame.time_ms: one for one in frames}
         return ShortTerm(scope, events, tuple((time, stored.get(time)) for time in times))

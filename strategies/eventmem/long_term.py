@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.builder import BuildModels
+from agent.builder import AskModel, MemoryBuilder, note_rules
 from agent.reasoners.port import Unreadable
-from agent.reasoners.reply_schemas import with_schema
-from domain.built import WatchedClip
+from domain.built import Change, Node, WatchedClip
 from domain.memories import MemorySource
 from domain.people import TAG
+from domain.texts import one_line
 from domain.time import TimeSpan, format_clock
-from models.messages import (
-    assistant,
-    join_lines,
-    prompts_beside,
-    sanitise,
-    sanitise_generated,
-    system,
-    user,
-)
+from models.messages import join_lines, prompts_beside, sanitise_generated
 from models.structured import StrictReply
+from strategies.event_documents import DocumentBuild, clip_at
+from strategies.eventmem.event_memory import is_first
+from strategies.eventmem.settings import EventMemorySettings
+from strategies.policy_parts import ask_sound, made_up
 
 prompt = prompts_beside(__file__)
 
@@ -108,17 +107,15 @@ class EventReply(StrictReply):
     @property
     def text(self) -> str:
         """The caption on one line."""
-        return " ".join(self.caption.split())
+        return one_line(self.caption)
 
     def complaints(self, material: Iterable[str]) -> list[str]:
         """Return what the model is asked to put right, given what it wrote of."""
         texts = [self.caption, self.change, self.onward]
         wrong = [] if self.text else ["the caption is empty"]
-        wrong += [f"a text is longer than {LONGEST} characters"] * any(
-            len(text) > LONGEST for text in texts
-        )
-        made_up = _tags(texts) - _tags(material)
-        return [*wrong, *(f"nobody goes by {tag}" for tag in sorted(made_up))]
+        if any(len(text) > LONGEST for text in texts):
+            wrong.append(f"a text is longer than {LONGEST} characters")
+        return [*wrong, *made_up(texts, material)]
 
 
 class SearchStep(StrictReply):
@@ -163,31 +160,6 @@ class ReactReply(StrictReply):
     action: Annotated[SearchStep | OcrStep | DetectStep | AnswerStep, Field(discriminator="tool")]
 
 
-STEPS = {
-    "search_memory": "SearchStep",
-    "ocr": "OcrStep",
-    "detect_objects": "DetectStep",
-    "answer": "AnswerStep",
-}
-"""The actions with the names of their schemas."""
-
-
-def react_form(offered: Collection[str]) -> type[ReactReply]:
-    """Return the schema of a step: only these actions."""
-    form = ReactReply.model_json_schema()
-    definitions, action = form["$defs"], form["properties"]["action"]
-    for tool, name in STEPS.items():
-        if tool not in offered:
-            del definitions[name]
-            del action["discriminator"]["mapping"][tool]
-    action["oneOf"] = [one for one in action["oneOf"] if one["$ref"].split("/")[-1] in definitions]
-    return with_schema(ReactReply, form)
-
-
-def _tags(texts: Iterable[str]) -> set[str]:
-    return {match[0] for text in texts for match in TAG.finditer(text)}
-
-
 # Writes the caption and the change logs of an event with a language model.
 
 SHOWN = 60
@@ -196,50 +168,94 @@ AROUND = 12
 """Lines that are shown of the events before and after."""
 
 
-class LongMemoryWriter:
-    """Writes events. It needs a language model."""
+def write_event(
+    model: AskModel,
+    span: TimeSpan,
+    lines: Sequence[str],
+    before: Sequence[str],
+    after: Sequence[str],
+) -> EventReply:
+    """Return the caption and the changes of an event.
 
-    def __init__(self, models: BuildModels) -> None:
-        self._model = models.model
-
-    def event(
-        self, span: TimeSpan, lines: Sequence[str], before: Sequence[str], after: Sequence[str]
-    ) -> EventReply:
-        """Return the caption and the changes, asked for once more if they cannot be used.
-
-        Raises:
-            Unreadable: they cannot be used then either, or there is no model.
-        """
-        if self._model is None:
-            raise Unreadable("there is no language model")
-        page = prompt(
-            "event",
-            start=format_clock(span.start_ms),
-            end=format_clock(span.end_ms),
-            before=_shown(before[-AROUND:]),
-            lines=_shown(lines[:SHOWN]),
-            after=_shown(after[:AROUND]),
-        )
-        messages = [system(prompt("event_system")), user(page)]
-        material = [*before, *lines, *after]
-        try:
-            reply = self._model.ask("event", messages, EventReply)
-            wrong = reply.complaints(material)
-            messages.append(assistant(reply.model_dump_json()))
-        except Unreadable as error:
-            wrong = [str(error)]
-        if wrong:
-            messages.append(user(repair_page(wrong)))
-            reply = self._model.ask("event-repair", messages, EventReply)
-            if wrong := reply.complaints(material):
-                raise Unreadable(wrong[0])
-        return reply
-
-
-def repair_page(complaints: Iterable[str]) -> str:
-    """Return the request to reply again."""
-    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
+    Raises:
+        Unreadable: no reply can be used.
+    """
+    page = prompt(
+        "event",
+        start=format_clock(span.start_ms),
+        end=format_clock(span.end_ms),
+        before=_shown(before[-AROUND:]),
+        lines=_shown(lines[:SHOWN]),
+        after=_shown(after[:AROUND]),
+    )
+    material = [*before, *lines, *after]
+    return ask_sound(
+        model.ask,
+        "event",
+        prompt("event_system"),
+        page,
+        EventReply,
+        lambda reply: reply.complaints(material),
+        strict=True,
+    )
 
 
 def _shown(lines: Iterable[str]) -> str:
     return join_lines(map(sanitise_generated, lines)) or "(nothing)"
+
+
+# Writes the long-term memory: a document of each event, with change logs.
+
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+
+def long_memory_builder(settings: EventMemorySettings) -> MemoryBuilder:
+    """Return what builds a minute at a time.
+
+    An event is written when the one after it has ended, since it says how it passes into that.
+    """
+    return MemoryBuilder(
+        version=1,
+        step_ms=settings.step_ms,
+        look_back_ms=4 * settings.document_ms,
+        begin=partial(LongMemoryBuild, settings),
+    )
+
+
+class LongMemoryBuild(DocumentBuild[EventMemorySettings]):
+    """One build of a video."""
+
+    def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
+        """Return the documents of the events that can be written after these clips."""
+        if not clips:
+            return Change()
+        self._clips += clips
+        # The events that have ended and are not written.
+        longest, seen_ms = self._settings.document_ms, clips[-1].span.end_ms
+        spans = list(self._ended(is_first, longest, seen_ms, ended=ended))
+        written = [self._event(span, following, clips) for span, following in pairwise(spans)]
+        if ended and spans:
+            written.append(self._event(spans[-1], None, clips))
+        return self._change(written, clips[-1], self._last.start_ms if self._last else 0)
+
+    def _event(
+        self, span: TimeSpan, following: TimeSpan | None, clips: Sequence[WatchedClip]
+    ) -> Node:
+        """Return the document of an event; ``following`` is None for the last of a video."""
+        before, self._last = self._last, span
+        clip = clip_at(clips, following.end_ms if following else span.end_ms)
+        # The caption's lines, and the change logs: by rules without a model or a reply.
+        lines, now = self._lines(span), presence(self._clips, span)
+        logs = [since_log(presence(self._clips, before), now)] if before else []
+        logs += [next_log(now, presence(self._clips, following))] if following else []
+        if self._models.model is not None and lines:
+            earlier, later = self._lines(before), self._lines(following)
+            try:
+                reply = write_event(self._models.model, span, lines, earlier, later)
+                said = [SINCE + reply.change] if before else []
+                said += [NEXT + reply.onward] if following else []
+                lines, logs = [reply.text], [one_line(one) for one in said]
+            except Unreadable:
+                note_rules(_LOG, "the caption of %s is by rules: no reply could be read", span)
+        return self._document(span, clip, lines, logs if lines else [])

@@ -13,17 +13,20 @@ from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.replies import refs_in
 from agent.strategy import PolicyParts
 from domain.asking import Action, Question
+from domain.texts import one_line
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
-from models.messages import join_lines, prompts_beside, system, user
+from models.messages import join_lines, prompts_beside
 from strategies.asked import question_block
-from strategies.eventmem.long_term import AnswerStep, ReactReply, react_form
+from strategies.eventmem.long_term import AnswerStep, ReactReply
 from strategies.eventmem.settings import LONG_TERM, SHORT_TERM
 from strategies.policy_parts import (
+    AskingPolicy,
     RuleWalk,
+    after_complaint,
     last_noted,
+    offering,
     options_argument,
-    pictures_to_send,
     use_tool,
 )
 
@@ -89,7 +92,7 @@ class MemoryWalk(RuleWalk):
         return Action(kind="answer", reason="the walk ends here")
 
 
-class ReactPolicy:
+class ReactPolicy(AskingPolicy):
     """Takes turns of one thought and one action with the language model.
 
     Args:
@@ -97,11 +100,9 @@ class ReactPolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
-        self._without = parts.without
+        super().__init__(parts, calls, most=MOST_PICTURES)
         off = {SHORT} | ({SEARCH} if LONG_TERM in parts.without else set())
         self._tools = [tool.name for tool in parts.tools if tool.name not in off]
-        self.name, self.note = parts.responder.name, parts.responder.note
 
     def act(self, decision: DecisionContext) -> Action:
         """Look first by code; then ask for one action.
@@ -112,7 +113,7 @@ class ReactPolicy:
         if not decision.searches and not decision.complaint:
             return first_look(decision.question, self._without)
         reply = self._asked(decision, self._tools)
-        step, thought = reply.action, " ".join(reply.thought.split())
+        step, thought = reply.action, one_line(reply.thought)
         if isinstance(step, AnswerStep):
             return Action(kind="answer", reason=thought, note=step.model_dump_json())
         if step.tool not in self._tools:
@@ -137,7 +138,7 @@ class ReactPolicy:
                 raise Unreadable("give the answer in the box: no other action is left")
             step = reply.action
         options, held = bool(decision.question.options), {one.ref for one in decision.held}
-        box = " ".join(step.boxed.split())
+        box = one_line(step.boxed)
         refs = tuple(ref for ref in refs_in(step.evidence) if ref in held)
         if not refs:
             best = max(decision.held, key=lambda one: one.score, default=None)
@@ -160,18 +161,13 @@ class ReactPolicy:
         }
         turn = {"round": decision.round, "rounds": rounds}
         page = prompt("conclude", **slots) if last else prompt("react", **slots, **turn)
-        if decision.complaint:
-            refused = prompt("refused", complaint=quote_untrusted(decision.complaint))
-            page = f"{page}\n\n{refused}"
-        loaded = pictures_to_send(self._calls, decision, MOST_PICTURES, SHARE, self._load)
-        return self._calls.ask(
+        return self._ask(
+            decision,
             "conclude" if last else "react",
-            [system(rules), user(page)],
-            react_form(offered),
-            round=decision.round,
-            temperature=0.0,
-            images=loaded.images,
-            labels=loaded.labels,
+            rules,
+            after_complaint(page, decision.complaint),
+            offering(ReactReply, offered),
+            shown=self._pictures(decision, SHARE),
             last=last,
         )
 

@@ -213,15 +213,8 @@ class Segmentation:
     def __init__(
         self, settings: EventMemorySettings, state: SegmentationState | None = None
     ) -> None:
-        known = state or SegmentationState()
         self._settings = settings
-        self._frames = known.frames
-        self._sum = np.array(known.histogram or [0.0] * BINS, np.float64)
-
-    @property
-    def state(self) -> SegmentationState:
-        """Return what is carried on."""
-        return SegmentationState(frames=self._frames, histogram=tuple(self._sum.tolist()))
+        self.state = state or SegmentationState()
 
     def begins_event(self, image: Image) -> bool:
         """Add the next frame, H x W x 3 BGR; return whether it begins an event."""
@@ -229,13 +222,13 @@ class Segmentation:
         grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
         counts = cv2.calcHist([grey], [0], None, [BINS], [0, 256]).ravel().astype(np.float64)
         shares = np.asarray(counts / grey.size, np.float64)
-        if begins := not self._frames or (
-            self._frames > self._settings.least_frames
-            and correlation(shares, self._sum / self._frames) < self._settings.same_event
-        ):
-            self._frames, self._sum = 0, np.zeros(BINS)
-        self._frames += 1
-        self._sum += shares
+        frames, summed = self.state.frames, np.array(self.state.histogram or np.zeros(BINS))
+        begins = not frames or (
+            frames > self._settings.least_frames
+            and correlation(shares, summed / frames) < self._settings.same_event
+        )
+        frames, summed = (1, shares) if begins else (frames + 1, summed + shares)
+        self.state = SegmentationState(frames=frames, histogram=tuple(summed.tolist()))
         return begins
 
 

@@ -9,44 +9,35 @@ from __future__ import annotations
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.later import Later
 from models.profile import NO_MODEL
+from strategies.eventmem import settings
 from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, ReactPolicy
-from strategies.eventmem.settings import (
-    LONG_TERM,
-    PARTS,
-    SHORT_TERM,
-    DetectArguments,
-    EventMemorySettings,
-    ReadingArguments,
-    SearchMemoryArguments,
-    ShortTermArguments,
-)
 
 NAME = "eventmem"
-SETTINGS = EventMemorySettings()
+SETTINGS = settings.EventMemorySettings()
 # They import OpenCV and models, which lists of strategies do without.
-LOOK, BUILD = Later("strategies.eventmem.tools"), Later("strategies.eventmem.builder")
+LOOK, BUILD = Later("strategies.eventmem.tools"), Later("strategies.eventmem.long_term")
 KEEP = Later("strategies.eventmem.event_memory")
 
 TOOLS = (
     Tool(
         name=SHORT,
         description="Returns the frames of the short-term memory, numbered, and what came since.",
-        arguments=ShortTermArguments,
+        arguments=settings.ShortTermArguments,
     ),
     Tool(
         name=SEARCH,
         description="Finds events of the long-term memory by a query or a stretch of time.",
-        arguments=SearchMemoryArguments,
+        arguments=settings.SearchMemoryArguments,
     ),
     Tool(
         name=OCR,
         description="Reads the text on a kept frame, or on those of an event.",
-        arguments=ReadingArguments,
+        arguments=settings.ReadingArguments,
     ),
     Tool(
         name=DETECT,
         description="Detects things of some labels on a kept frame, or on those of an event.",
-        arguments=DetectArguments,
+        arguments=settings.DetectArguments,
         needs=lambda profile: profile.objects != NO_MODEL,
     ),
 )
@@ -66,13 +57,13 @@ STRATEGY = Strategy(
     version=2,
     machine="tool_loop",
     tools=TOOLS,
-    open_tools=lambda store, toolbox: LOOK.opened_tools(store, toolbox, NAME, SETTINGS),
+    open_tools=lambda store, toolbox: LOOK.EventTools(store, toolbox, NAME, SETTINGS).by_name(),
     policy=answer_from_memory,
-    builder=lambda: BUILD.LongMemoryBuilder(SETTINGS),
-    keeper=lambda: KEEP.EventKeeper(SETTINGS),
+    builder=lambda: BUILD.long_memory_builder(SETTINGS),
+    keeper=lambda: KEEP.event_keeper(SETTINGS),
     rounds=SETTINGS.rounds,
-    parts=PARTS,
-    part_tools={SHORT_TERM: SHORT, LONG_TERM: SEARCH},
+    parts=settings.PARTS,
+    part_tools={settings.SHORT_TERM: SHORT, settings.LONG_TERM: SEARCH},
     short_term=lambda carried: KEEP.held_events(carried),
     tiers=("short-term memory", "long-term memory: the first frame of each event"),
 )

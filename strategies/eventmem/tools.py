@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from agent.strategy import ToolUse
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
-from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.query_context import TEMPERATURE
-from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
-from strategies.asked import quotation, weigh_documents
+from strategies.asked import documents_found
 from strategies.event_documents import EVENT, OPEN, DocumentIndexes, EventDocuments, FoundDocument
 from strategies.eventmem.event_memory import Recall
 from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT
@@ -24,7 +21,6 @@ from strategies.kept_frames import TEXT, FrameReader, KeptFrame, counted
 
 if TYPE_CHECKING:
     from agent.strategy import RunTool
-    from domain.asking import Evidence
     from models.toolbox import Toolbox
     from store.database import Store
     from strategies.eventmem.settings import (
@@ -43,17 +39,34 @@ MOST_FRAMES = 4
 """Frames of an event that are read at a time."""
 
 
-class ShortTermTool:
-    """Returns the short-term memory: its frames, and the documents of their time.
+class EventTools:
+    """The four tools, which share both memories.
 
     Args:
-        recall: finds the short-term memory.
+        toolbox: has the text encoder that the memory was built with, and what reads frames.
+        name: the strategy's, under which the memory is stored.
     """
 
-    def __init__(self, indexes: DocumentIndexes, frames: FrameReader, recall: Recall) -> None:
-        self._indexes, self._frames, self._recall = indexes, frames, recall
+    def __init__(
+        self, store: Store, toolbox: Toolbox, name: str, settings: EventMemorySettings
+    ) -> None:
+        self._toolbox, self._settings = toolbox, settings
+        self._indexes = DocumentIndexes(store, toolbox.text, name)
+        self._frames = FrameReader(store, toolbox, name)
+        self._recall = Recall(store, self._frames, settings, name)
 
-    def __call__(self, view: MemoryView, arguments: ShortTermArguments, use: ToolUse) -> Retrieval:
+    def by_name(self) -> dict[str, RunTool]:
+        """Return the tools by their names."""
+        return {
+            SHORT: self.short_term,
+            SEARCH: self.search_memory,
+            OCR: self.ocr,
+            DETECT: self.detect_objects,
+        }
+
+    def short_term(
+        self, view: MemoryView, arguments: ShortTermArguments, use: ToolUse
+    ) -> Retrieval:
         """Return the frames in order of time, each with its number, and what came meanwhile."""
         query = make_storable(arguments.query)
         found: list[FoundDocument] = []
@@ -93,33 +106,21 @@ class ShortTermTool:
         )
         fresh = tuple(one for one in images if one.ref not in use.seen)
         found.sort(key=lambda one: -one.score)
-        return _retrieval(
+        return documents_found(
+            self._indexes,
             "short_term",
             query,
-            found,
-            [image_evidence(one) for one in fresh],
+            arguments.options,
+            view,
             use,
-            searched="; ".join(searched),
-            weighed=weigh_documents(
-                self._indexes.text, documents, query, arguments.options, view, found
-            ),
-        ).model_copy(
-            update={
-                "images": fresh,
-                "quotes": ()
-                if arguments.options or not found
-                else quotation(self._indexes, query, found),
-            }
+            documents,
+            found,
+            [*(one.piece for one in found), *map(image_evidence, fresh)],
+            fresh,
+            "; ".join(searched),
         )
 
-
-class SearchMemory:
-    """Searches the long-term memory."""
-
-    def __init__(self, indexes: DocumentIndexes, settings: EventMemorySettings) -> None:
-        self._indexes, self._settings = indexes, settings
-
-    def __call__(
+    def search_memory(
         self, view: MemoryView, arguments: SearchMemoryArguments, use: ToolUse
     ) -> Retrieval:
         """Return the events that a query matches best, or those of a stretch of time."""
@@ -145,21 +146,23 @@ class SearchMemory:
             said = f"the {self._settings.found} events of the long-term memory that match best"
         else:
             said = f"the events from {arguments.start_s:g} s to {arguments.end_s:g} s"
-        made = _retrieval(
+        made = documents_found(
+            self._indexes,
             "search_memory",
             query,
-            best,
-            [],
+            arguments.options,
+            view,
             use,
-            searched=said,
-            weighed=weigh_documents(
-                self._indexes.text, documents, query, arguments.options, view, best
-            ),
+            documents,
+            best,
+            [one.piece for one in best],
+            (),
+            said,
         )
+        if arguments.start_s is None:
+            return made
         # What was at a named time answers what was then, whatever its words are.
-        far = made.nothing_close if arguments.start_s is None else not best
-        quotes = () if arguments.options else quotation(self._indexes, query, best)
-        return made.model_copy(update={"nothing_close": far, "quotes": quotes})
+        return made.model_copy(update={"nothing_close": not best})
 
     def _wanted(
         self, documents: EventDocuments, arguments: SearchMemoryArguments
@@ -169,17 +172,6 @@ class SearchMemory:
             return documents, self._settings.threshold, self._settings.found
         span = TimeSpan.of(round(arguments.start_s * 1_000), round(arguments.end_s * 1_000))
         return documents.those(lambda one: one.span.overlap_ms(span) > 0), 0.0, LISTED
-
-
-class _FrameTool:
-    """What both tools on frames share.
-
-    Args:
-        recall: finds the short-term memory.
-    """
-
-    def __init__(self, indexes: DocumentIndexes, frames: FrameReader, recall: Recall) -> None:
-        self._indexes, self._frames, self._recall = indexes, frames, recall
 
     def _named(self, view: MemoryView, arguments: ReadingArguments) -> list[KeptFrame]:
         """Return the frames that are meant.
@@ -222,11 +214,7 @@ class _FrameTool:
             searched=said,
         )
 
-
-class Ocr(_FrameTool):
-    """Reads the text on a kept frame."""
-
-    def __call__(
+    def ocr(
         self,
         view: MemoryView,
         arguments: ReadingArguments,
@@ -243,24 +231,7 @@ class Ocr(_FrameTool):
         said = f"text on {len(frames)} frames" if seen else f"no text is on {len(frames)} frames"
         return self._shown("ocr", make_storable(arguments.query), frames, seen, said)
 
-
-class DetectObjects(_FrameTool):
-    """Detects things on a kept frame.
-
-    Args:
-        indexes: the documents.
-        frames: the kept frames.
-        recall: finds the short-term memory.
-        toolbox: has the detector, which is loaded when it is first used.
-    """
-
-    def __init__(
-        self, indexes: DocumentIndexes, frames: FrameReader, recall: Recall, toolbox: Toolbox
-    ) -> None:
-        super().__init__(indexes, frames, recall)
-        self._toolbox = toolbox
-
-    def __call__(
+    def detect_objects(
         self,
         view: MemoryView,
         arguments: DetectArguments,
@@ -288,45 +259,3 @@ class DetectObjects(_FrameTool):
         return self._shown(
             "detect_objects", query, frames, seen, "; ".join(p for p in (looked, said) if p)
         )
-
-
-def _retrieval(
-    name: str,
-    query: str,
-    found: Sequence[FoundDocument],
-    more: Sequence[Evidence],
-    use: ToolUse,
-    *,
-    searched: str,
-    weighed: tuple[Weighed, ...],
-) -> Retrieval:
-    pieces = [*(one.piece for one in found), *more]
-    best = max((piece.score for piece in pieces), default=0.0)
-    close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
-    return Retrieval(
-        mode=name,
-        query=query,
-        evidence=tuple(pieces),
-        nothing_close=not close,
-        searched=searched,
-        weighed=weighed,
-        temperature=TEMPERATURE,
-    )
-
-
-# EventMemAgent's tools, ready to be used; imports OpenCV.
-
-
-def opened_tools(
-    store: Store, toolbox: Toolbox, name: str, settings: EventMemorySettings
-) -> dict[str, RunTool]:
-    """Open the tools of a strategy, which share both memories."""
-    indexes = DocumentIndexes(store, toolbox.text, name)
-    frames = FrameReader(store, toolbox, name)
-    recall = Recall(store, frames, settings, name)
-    return {
-        SHORT: ShortTermTool(indexes, frames, recall),
-        SEARCH: SearchMemory(indexes, settings),
-        OCR: Ocr(indexes, frames, recall),
-        DETECT: DetectObjects(indexes, frames, recall, toolbox),
-    }

@@ -8,15 +8,21 @@ events and the root, and nothing else is built anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from agent.builder import BuildModels
+import numpy as np
+
+from agent.builder import BuildModels, MemoryBuilder
 from domain.built import (
     BuiltMemory,
     Change,
-    EntityDraft,
-    NodeDraft,
-    RelationDraft,
+    Entity,
+    EntityKey,
+    Node,
+    Relation,
     WatchedClip,
     entity_text,
 )
@@ -24,42 +30,27 @@ from domain.media import Video
 from domain.memories import MemoryKind
 from domain.people import TAG
 from domain.time import TimeSpan
-from memory.writers.port import WindowLine
+from strategies.memdreamer import writer
 from strategies.memdreamer.hierarchy import Hierarchy, halved, merged
-from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, PERSON, TEXT
+from strategies.memdreamer.levels import EVENT, MACRO, PERSON, TEXT
 from strategies.memdreamer.model_writer import HierarchyByModel
 from strategies.memdreamer.settings import MINUTE, HierarchySettings
-from strategies.memdreamer.subgraph import Numbers, Subgraph, mentions, sound_part
-from strategies.memdreamer.writer import (
-    Episode,
-    HierarchyWriter,
-    Macro,
-    OpenWindow,
-    RuleWriter,
-    Vector,
-    Window,
-)
+from strategies.memdreamer.subgraph import Numbers, mentions, sound_part
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
 
-class HierarchyBuilder:
-    """Builds clip by clip, by rules or with a language model."""
-
-    version = 2
-    """2: without a model, chapters of a minute or more, named by noun phrases."""
-    step_ms = 1
-    """A clip: a line that goes on in the next clip is not replaced yet when its own is built."""
-
-    def __init__(self, settings: HierarchySettings | None = None) -> None:
-        self._settings = settings or HierarchySettings()
-        self.look_back_ms = 2 * self._settings.window_ms + MINUTE
-
-    def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
-    ) -> HierarchyBuild:
-        """Begin or resume the build of a video."""
-        return HierarchyBuild(self._settings, video, built, earlier, models)
+def hierarchy_builder(settings: HierarchySettings | None = None) -> MemoryBuilder:
+    """Return what builds clip by clip, by rules or with a language model."""
+    settings = settings or HierarchySettings()
+    return MemoryBuilder(
+        # 2: without a model, chapters of a minute or more, named by noun phrases.
+        version=2,
+        # A clip: a line that goes on in the next is not replaced yet when its own is built.
+        step_ms=1,
+        look_back_ms=2 * settings.window_ms + MINUTE,
+        begin=partial(HierarchyBuild, settings),
+    )
 
 
 class HierarchyBuild:
@@ -81,13 +72,13 @@ class HierarchyBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._embed = settings, models.embed
-        rules = RuleWriter(settings, models.sentences, models.embed, models.word)
-        self._writer: HierarchyWriter = (
+        rules = writer.RuleWriter(settings, models.sentences, models.embed, models.word)
+        self._writer: writer.HierarchyWriter = (
             HierarchyByModel(models.model, settings, rules) if models.model else rules
         )
         macros = [node for node in built.nodes if node.level == MACRO]
         last_ms = max((node.span.end_ms for node in macros), default=None)
-        self._window = OpenWindow(last_ms, earlier)
+        self._window = writer.OpenWindow(last_ms, earlier)
         counts = {level: sum(n.level == level for n in built.nodes) for level in (EVENT, TEXT)}
         self._numbers = Numbers(counts)
         self._macros = len(macros)
@@ -119,21 +110,14 @@ class HierarchyBuild:
         if not span.length_ms:
             return []
         lines = tuple(self._window.lines(span))
-        embedded = list[WindowLine]()
-        episodic = [line for line in lines if line.kind is MemoryKind.EPISODIC]
-        vectors = self._embed([line.text for line in episodic]) if episodic else ()
-        for line, vector in zip(episodic, vectors, strict=True):
-            embedded.append(
-                WindowLine(
-                    line.clip, line.span, line.text, line.source, vector, line.speaker, line.tags
-                )
-            )
-        window = Window(span, lines, tuple(embedded), ended)
+        told = tuple(line for line in lines if line.kind is MemoryKind.EPISODIC)
+        vectors = self._embed([line.text for line in told]) if told else np.zeros((0, 1))
+        window = writer.Window(span, lines, told, np.asarray(vectors, np.float32), ended)
         made = [self._made(episode, clip) for episode in self._writer.episodes(window)]
-        self._window.begin_at(made[-1].span.end_ms)
+        self._window.begin_at(made[-1].macro.span.end_ms)
         return made
 
-    def _made(self, episode: Episode, clip: int) -> _Made:
+    def _made(self, episode: writer.Episode, clip: int) -> _Made:
         """Return a macro event with the sound part of its graph."""
         number = self._macros
         self._macros += 1
@@ -144,103 +128,68 @@ class HierarchyBuild:
         graph, dropped = sound_part(graph, episode.span)
         for what in dropped:
             _LOG.warning("dropped from the graph of %s: %s", episode.span, what)
-        graph.edges += mentions(graph, episode.span, clip)
-        return _Made(number, episode, graph, clip)
+        edges = [*graph.edges, *mentions(graph, episode.span, clip)]
+        return _Made(
+            Node(MACRO, number, episode.summary, episode.span, clip, episode.label),
+            [replace(node, from_clip=clip) for node in graph.nodes],
+            graph.entities,
+            [replace(edge, from_clip=clip, node=(MACRO, number)) for edge in edges],
+        )
 
     def _change(self, new: Sequence[_Made], clip: int) -> Change:
         """Return the rows of new macro events, and of what they change above."""
         texts = [text for made in new for text in made.texts()]
         vectors = dict(zip(texts, halved(self._embed, texts), strict=True))
-        macros = [made.macro(vectors) for made in new]
-        rows = Change(
-            nodes=[node for made in new for node in made.nodes(vectors)],
-            entities=[one for made in new for one in self._entities(made, vectors)],
-            relations=[one for made in new for one in made.relations()],
-        )
+        macros = [replace(made.macro, vector=vectors[made.text]) for made in new]
+        nodes = list[Node]()
+        for macro, made in zip(macros, new, strict=True):
+            nodes += [macro, *(replace(one, vector=vectors[one.text]) for one in made.nodes)]
+        entities = [one for made in new for one in self._entities(made, clip, vectors)]
         above = self._hierarchy.grown(macros, clip, self._embed)
         # Vertices of macro and super events that edges join for the first time.
         ends = dict.fromkeys(end for edge in above.relations for end in (edge.subject, edge.object))
-        vertices = [EntityDraft(key, clip) for key in ends if key not in self._known]
+        vertices = [Entity(key, clip) for key in ends if key not in self._known]
         self._known |= ends.keys()
         return Change(
-            nodes=[*rows.nodes, *above.nodes],
-            entities=[*rows.entities, *vertices],
-            relations=[*rows.relations, *above.relations],
+            nodes=[*nodes, *above.nodes],
+            entities=[*entities, *vertices],
+            relations=[*(edge for made in new for edge in made.edges), *above.relations],
             closed=above.closed,
             closed_nodes=above.closed_nodes,
         )
 
-    def _entities(self, made: _Made, vectors: dict[str, Vector]) -> Iterator[EntityDraft]:
+    def _entities(
+        self, made: _Made, clip: int, vectors: dict[str, writer.Vector]
+    ) -> Iterator[Entity]:
         """Yield entities and vertices of a macro event that the video did not have before."""
-        for key, attributes in made.graph.entities.items():
+        for key, attributes in made.entities.items():
             if key not in self._known:
                 self._known.add(key)
                 text = entity_text(key, attributes)
-                yield EntityDraft(key, made.clip, attributes, vectors[text])
-        ends = [end for edge in made.graph.edges for end in (edge.subject, edge.object)]
+                yield Entity(key, clip, attributes, vectors[text])
+        ends = [end for edge in made.edges for end in (edge.subject, edge.object)]
         for key in dict.fromkeys(ends):
             if key not in self._known:
                 self._known.add(key)
-                yield EntityDraft(key, made.clip)
+                yield Entity(key, clip)
 
 
+@dataclass(frozen=True)
 class _Made:
-    """A macro event that was made after ``clip``, with its graph."""
+    """A macro event that was made, with its graph: nodes, entities with attributes, edges."""
 
-    def __init__(self, number: int, episode: Episode, graph: Subgraph, clip: int) -> None:
-        self.number, self.episode, self.graph, self.clip = number, episode, graph, clip
-        self.span = episode.span
+    macro: Node
+    nodes: Sequence[Node]
+    entities: Mapping[EntityKey, dict[str, Any]]
+    edges: Sequence[Relation]
 
     @property
     def text(self) -> str:
         """The macro event in words, as it is embedded."""
-        return f"{self.episode.label}: {self.episode.summary}"
+        return f"{self.macro.label}: {self.macro.text}"
 
     def texts(self) -> Iterator[str]:
         """Yield all that is embedded of it."""
         yield self.text
-        yield from (node.text for node in self.graph.nodes)
-        yield from (entity_text(key, known) for key, known in self.graph.entities.items())
-
-    def macro(self, vectors: dict[str, Vector]) -> Macro:
-        """Return it without its graph."""
-        episode = self.episode
-        return Macro(
-            self.number, episode.label, episode.summary, self.span, self.clip, vectors[self.text]
-        )
-
-    def nodes(self, vectors: dict[str, Vector]) -> Iterator[NodeDraft]:
-        """Yield its own node, and those of its micro-events and texts."""
-        yield NodeDraft(
-            MACRO,
-            self.number,
-            self.episode.summary,
-            self.span,
-            self.clip,
-            label=self.episode.label,
-            vector=vectors[self.text],
-        )
-        for node in self.graph.nodes:
-            yield NodeDraft(
-                node.level,
-                node.number,
-                node.text,
-                node.span,
-                self.clip,
-                label=node.label,
-                vector=vectors[node.text],
-            )
-
-    def relations(self) -> Iterator[RelationDraft]:
-        """Yield the edges of its graph."""
-        for edge in self.graph.edges:
-            yield RelationDraft(
-                level=GRAPH,
-                subject=edge.subject,
-                predicate=edge.label,
-                object=edge.object,
-                span=edge.span,
-                clip=self.clip,
-                evidence=edge.clips,
-                node=(MACRO, self.number),
-            )
+        yield from (node.text for node in self.nodes)
+        yield from (entity_text(key, known) for key, known in self.entities.items())

@@ -15,12 +15,11 @@ from domain.built import (
     BuiltMemory,
     Change,
     ClosedNode,
-    ClosedRelation,
-    EntityDraft,
+    Entity,
     EntityKey,
-    NodeDraft,
-    RelationDraft,
-    StoredNode,
+    Node,
+    Relation,
+    RelationKey,
 )
 from domain.time import TimeSpan
 from strategies.memdreamer.levels import BEFORE, MACRO, ROOT, SUPER, VERTEX_KINDS
@@ -28,11 +27,11 @@ from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.writer import (
     TOUCHED,
     HierarchyWriter,
-    Macro,
     SuperEvent,
     SuperWindow,
     agglomerate,
     closest_pair,
+    direction,
     run_sizes,
 )
 
@@ -54,13 +53,11 @@ def halved(embed: Embed, texts: Sequence[str]) -> list[Vector]:
 
 # Joins the changes of clips to that of a step, as if each had been stored by itself; pure.
 
-RelationKey = tuple[str, EntityKey, str, EntityKey]
-
 
 def merged(parts: Iterable[Change]) -> Change:
     """Return the change that the changes of clips make together; they are in order of time."""
-    nodes, entities, relations = list[NodeDraft](), list[EntityDraft](), list[RelationDraft]()
-    closed, closed_nodes = list[ClosedRelation](), list[ClosedNode]()
+    nodes, entities, relations = list[Node](), list[Entity](), list[Relation]()
+    closed, closed_nodes = list[Relation](), list[ClosedNode]()
     # Where those stand that are open, by what names them.
     open_nodes: dict[tuple[str, int], int] = {}
     open_relations: dict[RelationKey, list[int]] = {}
@@ -77,25 +74,20 @@ def merged(parts: Iterable[Change]) -> Change:
             if not close_node(gone.level, gone.number, gone.clip):
                 closed_nodes.append(gone)
         for node in part.nodes:
-            close_node(node.level, node.number, node.clip)
+            close_node(node.level, node.number, node.from_clip)
             open_nodes[node.level, node.number] = len(nodes)
             nodes.append(node)
         entities += part.entities
         for ended in part.closed:
-            places = open_relations.pop(relation_key(ended), [])
+            places = open_relations.pop(ended.key, [])
             for place in places:
-                relations[place] = replace(relations[place], to_clip=ended.clip)
+                relations[place] = replace(relations[place], to_clip=ended.to_clip)
             if not places:
                 closed.append(ended)
         for relation in part.relations:
-            open_relations.setdefault(relation_key(relation), []).append(len(relations))
+            open_relations.setdefault(relation.key, []).append(len(relations))
             relations.append(relation)
     return Change(nodes, entities, relations, closed, closed_nodes)
-
-
-def relation_key(one: RelationDraft | ClosedRelation) -> RelationKey:
-    """Return what names a relation that holds."""
-    return one.level, one.subject, one.predicate, one.object
 
 
 # The super events and the root above the macro events of a video, as macro events come in.
@@ -111,7 +103,7 @@ def super_text(one: SuperEvent) -> str:
     return "\n".join([one.text, *inner, *outer])
 
 
-def stored_super(node: StoredNode) -> SuperEvent:
+def stored_super(node: Node) -> SuperEvent:
     """Return a super event from its node."""
     description, *lines = node.text.split("\n")
     inner = [match.groups() for line in lines if (match := _INNER.fullmatch(line))]
@@ -137,18 +129,17 @@ class Hierarchy:
         self, settings: HierarchySettings, writer: HierarchyWriter, title: str, built: BuiltMemory
     ) -> None:
         self._settings, self._writer, self._title = settings, writer, title
-        self._macros = {n.number: _stored_macro(n) for n in built.nodes if n.level == MACRO}
+        self._macros = {n.number: n for n in built.nodes if n.level == MACRO}
         valid = [n for n in built.nodes if n.level == SUPER and n.to_clip is None]
         valid.sort(key=lambda node: node.number)
         self._supers = [stored_super(node) for node in valid]
-        keys = {entity.id: entity.key for entity in built.entities}
-        self._edges: dict[RelationKey, TimeSpan] = {
-            (r.level, keys[r.subject], r.predicate, keys[r.object]): r.span
-            for r in built.relations
-            if r.level in (MACRO, SUPER) and r.to_clip is None
+        self._edges: dict[RelationKey, Relation] = {
+            one.key: one
+            for one in built.relations
+            if one.level in (MACRO, SUPER) and one.to_clip is None
         }
 
-    def grown(self, macros: Sequence[Macro], clip: int, embed: Embed) -> Change:
+    def grown(self, macros: Sequence[Node], clip: int, embed: Embed) -> Change:
         """Return what new macro events change above them.
 
         Args:
@@ -161,7 +152,7 @@ class Hierarchy:
         supers = self._touched(macros)
         last = macros[-1]
         most = run_sizes(self._settings, len(self._macros), last.span.end_ms)[1]
-        vectors = {number: macro.vector for number, macro in self._macros.items()}
+        vectors = {number: direction(macro) for number, macro in self._macros.items()}
         while last.span.end_ms >= self._settings.long_video_ms:
             if len(supers) <= self._settings.long_supers[1]:
                 break
@@ -179,7 +170,7 @@ class Hierarchy:
         changed = [one for one in self._supers if one != before.get(one.run[0])]
         gone = before.keys() - {one.run[0] for one in self._supers}
         nodes = [
-            NodeDraft(
+            Node(
                 SUPER,
                 one.run[0],
                 super_text(one),
@@ -194,29 +185,28 @@ class Hierarchy:
         span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
         root = self._writer.root(self._title, self._supers)
         children = tuple(one.run[0] for one in self._supers)
-        nodes.append(NodeDraft(ROOT, 0, root.text, span, clip, label=root.title, children=children))
-        stated = list(self._stated(clip))
-        spans = {relation_key(relation): relation.span for relation in stated}
-        held, self._edges = self._edges, spans
+        nodes.append(Node(ROOT, 0, root.text, span, clip, label=root.title, children=children))
+        held, self._edges = self._edges, {one.key: one for one in self._stated(clip)}
+        lasting = {
+            key for key, one in self._edges.items() if key in held and held[key].span == one.span
+        }
         texts = [f"{node.label}: {node.text.splitlines()[0]}" for node in nodes]
         embedded = halved(embed, texts)
         return Change(
             nodes=[
                 replace(node, vector=vector) for node, vector in zip(nodes, embedded, strict=True)
             ],
-            relations=[one for one in stated if held.get(relation_key(one)) != one.span],
-            closed=[
-                ClosedRelation(*key, clip) for key, span in held.items() if spans.get(key) != span
-            ],
+            relations=[one for key, one in self._edges.items() if key not in lasting],
+            closed=[replace(one, to_clip=clip) for key, one in held.items() if key not in lasting],
             closed_nodes=[ClosedNode(SUPER, number, clip) for number in sorted(gone)],
         )
 
-    def _touched(self, macros: Sequence[Macro]) -> list[SuperEvent]:
+    def _touched(self, macros: Sequence[Node]) -> list[SuperEvent]:
         kept, touched = self._supers[:-TOUCHED], self._supers[-TOUCHED:]
         numbers = [number for one in touched for number in one.run]
         numbers += [macro.number for macro in macros]
         sizes = run_sizes(self._settings, len(self._macros), macros[-1].span.end_ms)
-        vectors = {number: self._macros[number].vector for number in numbers}
+        vectors = {number: direction(self._macros[number]) for number in numbers}
         window = SuperWindow(
             before=kept[-1] if kept else None,
             touched=touched,
@@ -229,7 +219,7 @@ class Hierarchy:
     def _span(self, one: SuperEvent) -> TimeSpan:
         return self._macros[one.run[0]].span.union(self._macros[one.run[-1]].span)
 
-    def _stated(self, clip: int) -> Iterator[RelationDraft]:
+    def _stated(self, clip: int) -> Iterator[Relation]:
         """Yield all edges that hold between super events, and between macro events of one."""
         numbered = {one.run[0]: one for one in self._supers}
         for one, after in pairwise(self._supers):
@@ -241,30 +231,22 @@ class Hierarchy:
                 a, b = self._macros[subject], self._macros[target]
                 yield _edge(MACRO, a.number, label, b.number, a.span.union(b.span), one, clip)
 
-    def _super_edge(
-        self, one: SuperEvent, label: str, other: SuperEvent, clip: int
-    ) -> RelationDraft:
+    def _super_edge(self, one: SuperEvent, label: str, other: SuperEvent, clip: int) -> Relation:
         span = self._span(one).union(self._span(other))
         return _edge(SUPER, one.run[0], label, other.run[0], span, one, clip)
 
 
 def _edge(
     level: str, subject: int, label: str, target: int, span: TimeSpan, by: SuperEvent, clip: int
-) -> RelationDraft:
+) -> Relation:
     kind = VERTEX_KINDS[level]
-    return RelationDraft(
+    return Relation(
         level=level,
         subject=EntityKey(kind, str(subject)),
         predicate=label,
         object=EntityKey(kind, str(target)),
         span=span,
-        clip=clip,
+        from_clip=clip,
         evidence=(clip,),
         node=(SUPER, by.run[0]),
     )
-
-
-def _stored_macro(node: StoredNode) -> Macro:
-    if node.vector is None:
-        raise ValueError(f"macro event {node.number} has no vector")
-    return Macro(node.number, node.label, node.text, node.span, node.from_clip, node.vector)

@@ -12,27 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from domain.built import BuiltMemory, Entity, EntityKey, Node, Relation
 from domain.time import TimeSpan
 from retrieval.built_views import holds
 from retrieval.chapters import BREAK
 from retrieval.signals import WordScores
 from retrieval.terms import terms
 from strategies.asked import Pieces
-from strategies.memdreamer.levels import (
-    EVENT,
-    GRAPH,
-    MACRO,
-    MENTIONED,
-    ROOT,
-    SUPER,
-    TEXT,
-    VERTEX_KINDS,
-)
+from strategies.memdreamer import levels
 
 ENTITY = "entity"
 """The level of vertices that are no nodes: people, things, places, groups."""
-LEVELS = (ROOT, SUPER, MACRO, EVENT, TEXT)
+LEVELS = (levels.ROOT, levels.SUPER, levels.MACRO, levels.EVENT, levels.TEXT)
 """The levels of nodes, coarse ones first."""
 MOMENT_MS = 1_000
 """How long the moment is at which an entity is seen best."""
@@ -40,7 +31,7 @@ HALF_MINUTE_MS = 30_000
 VIEWS = 2
 """Moments of a video of which the view is held."""
 
-_LEVEL_OF = {kind: level for level, kind in VERTEX_KINDS.items()}
+_LEVEL_OF = {kind: level for level, kind in levels.VERTEX_KINDS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +83,9 @@ class _Rows:
 
     def __init__(self, built: BuiltMemory) -> None:
         self._ids = {(node.level, node.number): node.id for node in built.nodes}
-        macros = (node for node in built.nodes if node.level == MACRO)
+        macros = (node for node in built.nodes if node.level == levels.MACRO)
         self._macros = sorted(macros, key=lambda node: node.span.start_ms)
-        by_level = defaultdict[str, list[StoredNode]](list)
+        by_level = defaultdict[str, list[Node]](list)
         for node in built.nodes:
             by_level[node.level].append(node)
         self.nodes = [
@@ -102,33 +93,38 @@ class _Rows:
             for level in LEVELS
             for node in sorted(by_level[level], key=lambda node: (node.span.start_ms, node.number))
         ]
-        stated = defaultdict[int, list[StoredRelation]](list)
+        stated = defaultdict[EntityKey, list[Relation]](list)
         for one in built.relations:
-            if one.level == GRAPH:
+            if one.level == levels.GRAPH:
                 for end in {one.subject, one.object}:
                     stated[end].append(one)
         self.entities = [
-            (one, stated[one.id]) for one in built.entities if one.key.type not in _LEVEL_OF
+            (one, stated[one.key]) for one in built.entities if one.key.type not in _LEVEL_OF
         ]
-        refs = {one.id: ref for one in built.entities if (ref := self._ref_of(one))}
-        self.edges = list[tuple[StoredRelation, VertexEdge]]()
+        refs = {one.key: ref for one in built.entities if (ref := self._ref_of(one))}
+        self.edges = list[tuple[Relation, VertexEdge]]()
         for one in sorted(built.relations, key=lambda one: (one.span.start_ms, one.id)):
             subject, target = refs.get(one.subject), refs.get(one.object)
-            if one.predicate != MENTIONED and subject is not None and target is not None:
-                stating = f"n{one.node}" if one.level == GRAPH else None
+            if one.predicate != levels.MENTIONED and subject is not None and target is not None:
+                stating = self.stating(one) if one.level == levels.GRAPH else None
                 self.edges.append((one, VertexEdge(subject, one.predicate, target, stating)))
         self.terms = cache(terms)
         """Return the search terms of a text, each text's once."""
 
-    def _node_vertex(self, node: StoredNode) -> Vertex:
+    def stating(self, relation: Relation) -> str | None:
+        """Return the ref of the node that states a relation; None if no node does."""
+        node = self._ids.get(relation.node) if relation.node else None
+        return None if node is None else f"n{node}"
+
+    def _node_vertex(self, node: Node) -> Vertex:
         macros: tuple[str, ...] = ()
-        if node.level in (EVENT, TEXT):
+        if node.level in (levels.EVENT, levels.TEXT):
             start = node.span.start_ms
             place = bisect_right(self._macros, start, key=lambda one: one.span.start_ms) - 1
             if place >= 0 and start < self._macros[place].span.end_ms:
-                macros = (f"n{self._macros[place].id}",)
+                macros = (self._macros[place].ref,)
         return Vertex(
-            ref=f"n{node.id}",
+            ref=node.ref,
             level=node.level,
             kind=node.level,
             number=node.number,
@@ -139,7 +135,7 @@ class _Rows:
             macros=macros,
         )
 
-    def _ref_of(self, entity: StoredEntity) -> str | None:
+    def _ref_of(self, entity: Entity) -> str | None:
         """Return the ref of a vertex: that of the node that it stands for, if it does."""
         level = _LEVEL_OF.get(entity.key.type)
         if level is None:
@@ -164,7 +160,7 @@ class HierarchyView:
         for entity, stated in rows.entities:
             now = [one for one in stated if holds(one, last_clip)]
             if now and entity.from_clip <= last_clip:
-                macros = dict.fromkeys(f"n{one.node}" for one in now)
+                macros = dict.fromkeys(rows.stating(one) for one in now)
                 best = entity.attributes.get("best_ms")
                 first = min((one.span for one in now), key=lambda span: span.start_ms)
                 seen = TimeSpan.of(best, best + MOMENT_MS) if isinstance(best, int) else first
@@ -187,34 +183,10 @@ class HierarchyView:
             and edge.object in self.vertices
         )
 
-    def of_level(self, level: str) -> list[Vertex]:
-        """Return the vertices of a level, in order of time."""
-        return self._by_level.get(level, [])
-
-    def children(self, ref: str) -> list[Vertex]:
-        """Return what the root or a super event is made of, in order of time."""
-        return self._children.get(ref, [])
-
-    def parent(self, macro: str) -> str | None:
-        """Return the super event of a macro event."""
-        return self._parents.get(macro)
-
-    def inside(self, macro: str) -> list[Vertex]:
-        """Return the micro-events and screen text of a macro event, in order of time."""
-        return self._inside.get(macro, [])
-
-    def entities_of(self, macro: str) -> list[Vertex]:
-        """Return the entities of a macro event, those with most edges in it first."""
-        return self._entities.get(macro, [])
-
-    def edges_of(self, ref: str) -> list[VertexEdge]:
-        """Return the edges from and to a vertex."""
-        return self._edges_of.get(ref, [])
-
     def named(self, level: str, number: int) -> str | None:
         """Return the ref of the node of that level and number."""
         node = self._by_number.get((level, number))
-        return f"n{node.id}" if node else None
+        return node.ref if node else None
 
     @cached_property
     def order(self) -> Mapping[str, int]:
@@ -236,7 +208,7 @@ class HierarchyView:
     def moments(self) -> Sequence[Sequence[Vertex]]:
         """Return the micro-events and screen text of each half minute of a macro event."""
         found = defaultdict[tuple[tuple[str, ...], int], list[Vertex]](list)
-        for one in (*self.of_level(EVENT), *self.of_level(TEXT)):
+        for one in (*self.of_level[levels.EVENT], *self.of_level[levels.TEXT]):
             found[one.macros, one.span.start_ms // HALF_MINUTE_MS].append(one)
         return [*found.values()]
 
@@ -264,45 +236,47 @@ class HierarchyView:
         return WordScores([self._terms(one.words) for one in self.vertices.values()])
 
     @cached_property
-    def _by_level(self) -> Mapping[str, list[Vertex]]:
+    def of_level(self) -> Mapping[str, list[Vertex]]:
+        """Return the vertices of each level, in order of time."""
         found = defaultdict[str, list[Vertex]](list)
         for one in self.vertices.values():
             found[one.level].append(one)
         return found
 
     @cached_property
-    def _children(self) -> Mapping[str, list[Vertex]]:
-        return {
-            f"n{node.id}": [
-                self.vertices[ref]
-                for number in node.children
-                if (ref := self.named(below, number)) is not None
-            ]
-            for node in self._by_number.values()
-            if (below := {ROOT: SUPER, SUPER: MACRO}.get(node.level)) is not None
-        }
-
-    @cached_property
-    def _parents(self) -> Mapping[str, str]:
-        supers = self.of_level(SUPER)
-        return {child.ref: one.ref for one in supers for child in self.children(one.ref)}
-
-    @cached_property
-    def _inside(self) -> Mapping[str, list[Vertex]]:
+    def children(self) -> Mapping[str, list[Vertex]]:
+        """Return what the root and each super event is made of, in order of time."""
         found = defaultdict[str, list[Vertex]](list)
-        within = [*self.of_level(EVENT), *self.of_level(TEXT)]
+        for node in self._by_number.values():
+            below = {levels.ROOT: levels.SUPER, levels.SUPER: levels.MACRO}.get(node.level, "")
+            refs = (self.named(below, number) for number in node.children)
+            found[node.ref] = [self.vertices[ref] for ref in refs if ref is not None]
+        return found
+
+    @cached_property
+    def parents(self) -> Mapping[str, str]:
+        """Return the super event of each macro event that has one."""
+        supers = self.of_level[levels.SUPER]
+        return {child.ref: one.ref for one in supers for child in self.children[one.ref]}
+
+    @cached_property
+    def inside(self) -> Mapping[str, list[Vertex]]:
+        """Return the micro-events and screen text of each macro event, in order of time."""
+        found = defaultdict[str, list[Vertex]](list)
+        within = [*self.of_level[levels.EVENT], *self.of_level[levels.TEXT]]
         for one in sorted(within, key=lambda one: one.span.start_ms):
             for macro in one.macros:
                 found[macro].append(one)
         return found
 
     @cached_property
-    def _entities(self) -> Mapping[str, list[Vertex]]:
+    def entities_of(self) -> Mapping[str, list[Vertex]]:
+        """Return the entities of each macro event, those with most edges in it first."""
         counts = Counter(
             (edge.macro, end) for edge in self.edges for end in (edge.subject, edge.object)
         )
         found = defaultdict[str, list[Vertex]](list)
-        for one in self.of_level(ENTITY):
+        for one in self.of_level[ENTITY]:
             for macro in one.macros:
                 found[macro].append(one)
         for macro, within in found.items():
@@ -310,7 +284,8 @@ class HierarchyView:
         return found
 
     @cached_property
-    def _edges_of(self) -> Mapping[str, list[VertexEdge]]:
+    def edges_of(self) -> Mapping[str, list[VertexEdge]]:
+        """Return the edges from and to each vertex."""
         found = defaultdict[str, list[VertexEdge]](list)
         for edge in self.edges:
             for end in dict.fromkeys((edge.subject, edge.object)):

@@ -7,24 +7,28 @@ mended by code: whatever a model replies, episodes and super events are a partit
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from agent.builder import AskModel, note_rules
 from agent.reasoners.port import Unreadable
+from domain.built import Node
 from domain.memories import Memory, MemoryKind, MemorySource
-from strategies.memdreamer import writing_pages as pages
-from strategies.memdreamer.settings import SECOND, HierarchySettings
+from domain.people import tags_in
+from domain.texts import one_line
+from domain.time import TimeSpan, format_clock
+from models.messages import join_lines, prompts_beside, sanitise_generated
+from strategies.memdreamer.settings import MINUTE, SECOND, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph
 from strategies.memdreamer.writer import (
     Episode,
-    Macro,
     Root,
     RuleWriter,
     Run,
     SuperEvent,
     SuperWindow,
     Window,
+    direction,
     partition,
 )
 from strategies.memdreamer.written import (
@@ -36,12 +40,13 @@ from strategies.memdreamer.written import (
     WrittenRoot,
     WrittenSuper,
     WrittenSupers,
-    made_up,
-    one_line,
+    line_text,
     short,
-    tags_in,
+    shown_texts,
 )
-from strategies.policy_parts import ask_sound
+from strategies.policy_parts import ask_sound, made_up
+
+prompt = prompts_beside(__file__)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -59,20 +64,23 @@ class HierarchyByModel:
     """
 
     def __init__(self, model: AskModel, settings: HierarchySettings, rules: RuleWriter) -> None:
-        self._ask = partial(ask_sound, model, pages.repair_page)
-        self._settings, self._rules = settings, rules
+        self._model, self._settings, self._rules = model, settings, rules
 
     def episodes(self, window: Window) -> list[Episode]:
         """Return the complete episodes of a window as the model cuts it."""
         lines = _shown(window.lines)
         if not lines:
             return self._rules.episodes(window)
-        texts = [pages.line_text(line) for line in lines]
+        texts = [line_text(line) for line in lines]
+        least, most = self._settings.episode_ms
+        words = self._settings.label_words
+        note = f" {prompt('episodes_ended')}" if window.ended else ""
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "episodes",
-                pages.episodes_rules(self._settings),
-                pages.episodes_page(window.span, lines, ended=window.ended),
+                prompt("episodes_system", least=least // MINUTE, most=most // MINUTE, words=words),
+                prompt("episodes", lines=_numbered(lines), ended=note, **_times(window.span)),
                 WrittenEpisodes,
                 lambda written: written.complaints(texts, ended=window.ended),
             )
@@ -104,14 +112,16 @@ class HierarchyByModel:
 
     def _labelled(self, by_rules: Episode, written: WrittenEpisode) -> Episode:
         """Return an episode as it was written; by rules where that names nobody known."""
-        known = tags_in(pages.line_text(line) for line in by_rules.lines)
-        label = short(written.label, self._settings.label_words - 1)
-        summary = one_line(written.summary)[:LONGEST_TEXT]
-        if not label or made_up([label], known):
-            label = by_rules.label
-        if not summary or made_up([summary], known):
-            summary = by_rules.summary
-        return Episode(by_rules.span, label, summary, by_rules.lines)
+        known = [line_text(line) for line in by_rules.lines]
+        label, summary = self._sound(written.label, written.summary, known)
+        return replace(by_rules, label=label or by_rules.label, summary=summary or by_rules.summary)
+
+    def _sound(self, label: str, text: str, known: Iterable[str]) -> tuple[str, str]:
+        """Return a label and a text in their limits; "" for one that names nobody known."""
+        tags = tags_in(known)
+        label = short(label, self._settings.label_words - 1)
+        text = one_line(text)[:LONGEST_TEXT]
+        return "" if made_up([label], tags) else label, "" if made_up([text], tags) else text
 
     def graph(
         self, episode: Episode, numbers: Numbers, types: dict[str, str], people: Sequence[str]
@@ -121,11 +131,13 @@ class HierarchyByModel:
         if not lines:
             return self._rules.graph(episode, numbers, types, people)
         reader = GraphOfReply(episode.span, lines)
+        shown, label = _numbered(lines, texts=True), sanitise_generated(episode.label)
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "graph",
-                pages.graph_rules(),
-                pages.graph_page(episode.span, episode.label, lines),
+                prompt("graph_system"),
+                prompt("graph", label=label, lines=shown, **_times(episode.span)),
                 WrittenGraph,
                 reader.complaints,
             )
@@ -137,13 +149,31 @@ class HierarchyByModel:
     def supers(self, window: SuperWindow) -> list[SuperEvent]:
         """Return super events of the window's macro events as the model groups them."""
         numbers = [macro.number for macro in window.macros]
-        texts = [f"{macro.label} {macro.summary}" for macro in window.macros]
-        before = window.before.run[0] if window.before else None
+        texts = [f"{macro.label} {macro.text}" for macro in window.macros]
+        before, head = None, ""
+        if window.before is not None:
+            before = window.before.run[0]
+            label = sanitise_generated(window.before.label)
+            head = f"{prompt('supers_before', number=before, label=label)}\n\n"
+        least, most = window.sizes
+        rules = prompt(
+            "supers_system",
+            least=least,
+            most=most,
+            words=self._settings.label_words,
+            from_words=self._settings.super_words[0],
+            to_words=self._settings.super_words[1],
+        )
+        shown = join_lines(
+            f"{one.number}. {one.span} {sanitise_generated(f'{one.label}: {one.text}')}"
+            for one in window.macros
+        )
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "supers",
-                pages.supers_rules(self._settings, window.sizes),
-                pages.supers_page(window.before, window.macros),
+                rules,
+                prompt("supers", before=head, episodes=shown),
                 WrittenSupers,
                 lambda written: written.complaints(numbers, texts, window.sizes[1], before),
             )
@@ -152,44 +182,34 @@ class HierarchyByModel:
             return self._rules.supers(window)
         known = {macro.number: macro for macro in window.macros}
         written = {one.first: one for one in reversed(reply.supers) if one.first in known}
-        vectors = {number: macro.vector for number, macro in known.items()}
+        vectors = {number: direction(macro) for number, macro in known.items()}
         runs = (
             partition(sorted(written), list(known), vectors, window.sizes)
             if written
             else window.runs
         )
         inner, outer = reply.edges([(run[0], run[-1]) for run in runs], before)
-        found = []
-        for run in runs:
-            one = self._described(run, known, written.get(run[0]))
-            found.append(
-                SuperEvent(
-                    one.run,
-                    one.label,
-                    one.text,
-                    {key: why for key, why in inner.items() if key[0] in run},
-                    {key: why for key, why in outer.items() if key[0] == run[0]},
-                )
+        return [
+            replace(
+                self._described(run, known, written.get(run[0])),
+                inner={key: why for key, why in inner.items() if key[0] in run},
+                outer={key: why for key, why in outer.items() if key[0] == run[0]},
             )
-        return found
+            for run in runs
+        ]
 
     def _described(
-        self, run: Run, macros: dict[int, Macro], written: WrittenSuper | None
+        self, run: Run, macros: dict[int, Node], written: WrittenSuper | None
     ) -> SuperEvent:
         """Return a super event as it was written; by rules where that names nobody known."""
         by_rules = self._rules.super_of(run, macros)
         if written is None:
             return by_rules
-        known = tags_in(f"{macros[number].label} {macros[number].summary}" for number in run)
-        label = short(written.label, self._settings.label_words - 1)
-        text = one_line(written.description)[:LONGEST_TEXT]
-        if not label or made_up([label], known):
-            label = by_rules.label
-        if not text or made_up([text], known):
-            text = by_rules.text
-        return SuperEvent(run, label, text, {}, {})
+        known = (f"{macros[number].label} {macros[number].text}" for number in run)
+        label, text = self._sound(written.label, written.description, known)
+        return replace(by_rules, label=label or by_rules.label, text=text or by_rules.text)
 
-    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Macro]) -> SuperEvent:
+    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours, with the edges of both."""
         one, other = pair
         run = one.run + other.run
@@ -207,16 +227,25 @@ class HierarchyByModel:
     def root(self, title: str, supers: Sequence[SuperEvent]) -> Root:
         """Return what the model says of the whole."""
         texts = [f"{one.label} {one.text}" for one in supers]
+        rules = prompt(
+            "root_system",
+            words=self._settings.label_words,
+            from_sentences=self._settings.root_sentences[0],
+            to_sentences=self._settings.root_sentences[1],
+            from_themes=self._settings.themes[0],
+            to_themes=self._settings.themes[1],
+        )
+        shown = (f"{one.run[0]}. {one.label}: {one.text}" for one in supers)
         try:
-            reply = self._ask(
+            reply = ask_sound(
+                self._model.ask,
                 "root",
-                pages.root_rules(self._settings),
-                pages.root_page(supers),
+                rules,
+                prompt("root", events=join_lines(map(sanitise_generated, shown))),
                 WrittenRoot,
                 lambda written: written.complaints(texts),
+                strict=True,
             )
-            if wrong := reply.complaints(texts):
-                raise Unreadable(wrong[0])
         except Unreadable:
             note_rules(_LOG, "the root is by rules: no reply could be read")
             return self._rules.root(title, supers)
@@ -234,3 +263,16 @@ def _shown(lines: Sequence[Memory]) -> list[Memory]:
     """Return the lines that a model is shown: what happened, and who somebody is."""
     kinds = (MemoryKind.EPISODIC, MemoryKind.CHARACTER)
     return [line for line in lines if line.kind in kinds and line.source not in _UNSEEN]
+
+
+def _numbered(lines: Sequence[Memory], *, texts: bool = False) -> str:
+    on_screen = {line.id: f" (T{n})" for n, line in enumerate(shown_texts(lines))} if texts else {}
+    return join_lines(
+        f"{number}.{on_screen.get(line.id, '')} {format_clock(line.span.start_ms)} "
+        f"{sanitise_generated(line_text(line))}"
+        for number, line in enumerate(lines)
+    )
+
+
+def _times(span: TimeSpan) -> dict[str, str]:
+    return {"start": format_clock(span.start_ms), "end": format_clock(span.end_ms)}

@@ -12,17 +12,11 @@ from agent.reasoners.reply_schemas import conclude_form
 from agent.strategy import PolicyParts
 from domain.asking import Action
 from domain.trajectory import EvidenceRetrieved
-from models.messages import prompts_beside, system, user
-from strategies.memdreamer.settings import (
-    GET_RELATIONS,
-    GET_SUBGRAPH,
-    GET_SUMMARY,
-    SEARCH_NODES,
-    usable_tools,
-)
+from models.messages import prompts_beside
+from strategies.memdreamer import settings
 from strategies.memdreamer.shown import macros_named
 from strategies.memdreamer.steps import conclude_page, step_form, step_page, step_system, unopened
-from strategies.policy_parts import RuleWalk
+from strategies.policy_parts import AskingPolicy, RuleWalk
 
 prompt = prompts_beside(__file__)
 
@@ -35,7 +29,7 @@ LOOK = "what the video is as a whole, before the first round"
 STUCK = "no reply was an action that can be carried out"
 
 
-class NotePolicy:
+class NotePolicy(AskingPolicy):
     """Decides and answers by calls to the language model.
 
     Args:
@@ -43,40 +37,40 @@ class NotePolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self.name, self.note = parts.responder.name, parts.responder.note
-        self._calls, self._rounds = calls, parts.settings.rounds - 1
-        self._tools = usable_tools(parts.tools, parts.without)
+        super().__init__(parts, calls)
+        self._rounds = parts.settings.rounds - 1
+        self._tools = settings.usable_tools(parts.tools, parts.without)
         self._names = tuple(tool.name for tool in self._tools)
-        self._scored = frozenset(self._names) - {SEARCH_NODES}
+        self._scored = frozenset(self._names) - {settings.SEARCH_NODES}
 
     def act(self, decision: DecisionContext) -> Action:
         """Look at the whole by code; then use the tool that the model names, or answer."""
         if not decision.searches:
             # The look at root and super events; without the hierarchy, a search.
-            mode = GET_SUMMARY if GET_SUMMARY in self._names else SEARCH_NODES
+            mode = (
+                settings.GET_SUMMARY
+                if settings.GET_SUMMARY in self._names
+                else settings.SEARCH_NODES
+            )
             return Action(kind="search", reason=LOOK, mode=mode, query=decision.question.text)
         if all(search.found.refused for search in decision.searches):
             return Action(kind="answer", reason="nothing can be searched", not_in_memory=True)
         question = decision.question
         refs = [piece.ref for piece in decision.held]
-        reply = self._calls.ask(
+        page = step_page(
+            question,
+            newest_note(decision),
+            decision.searches,
+            decision.round - 1,
+            self._rounds,
+            decision.complaint,
+        )
+        reply = self._ask(
+            decision,
             "step",
-            [
-                system(step_system(self._tools, self._rounds, options=bool(question.options))),
-                user(
-                    step_page(
-                        question,
-                        newest_note(decision),
-                        decision.searches,
-                        decision.round - 1,
-                        self._rounds,
-                        decision.complaint,
-                    )
-                ),
-            ],
+            step_system(self._tools, self._rounds, options=bool(question.options)),
+            page,
             step_form(question, self._names, refs, narrow=self._calls.in_process),
-            round=decision.round,
-            temperature=0.0,
         )
         if wrong := reply.complaints(self._names):
             raise Unreadable("; ".join(wrong))
@@ -85,15 +79,17 @@ class NotePolicy:
     def rescue(self, decision: DecisionContext) -> Action:
         """Search with the question, then open the macro events that were named; then answer."""
         question, made = decision.question, {search.found.mode for search in decision.searches}
-        if SEARCH_NODES not in made:
-            return Action(kind="search", reason=STUCK, mode=SEARCH_NODES, query=question.text)
-        left = unopened(decision.searches) if GET_SUBGRAPH in self._names else []
+        if settings.SEARCH_NODES not in made:
+            return Action(
+                kind="search", reason=STUCK, mode=settings.SEARCH_NODES, query=question.text
+            )
+        left = unopened(decision.searches) if settings.GET_SUBGRAPH in self._names else []
         if not left:
             return Action(kind="answer", reason=STUCK)
         return Action(
             kind="search",
             reason=STUCK,
-            mode=GET_SUBGRAPH,
+            mode=settings.GET_SUBGRAPH,
             query=question.text,
             arguments={"macro_id": left[0]},
         )
@@ -105,13 +101,9 @@ class NotePolicy:
             return taken
         question = decision.question
         page = conclude_page(question, newest_note(decision), decision.searches, decision.complaint)
-        reply: ConcludeReply = self._calls.ask(
-            "conclude",
-            [system(prompt("conclude_system")), user(page)],
-            conclude_form(decision, self._calls.in_process),
-            round=decision.round,
-            temperature=0.0,
-            last=True,
+        form = conclude_form(decision, self._calls.in_process)
+        reply: ConcludeReply = self._ask(
+            decision, "conclude", prompt("conclude_system"), page, form, last=True
         )
         return reply.conclusion()
 
@@ -148,7 +140,7 @@ class FixedWalk(RuleWalk):
 
     def __init__(self, parts: PolicyParts) -> None:
         super().__init__(parts)
-        self._usable = {tool.name for tool in usable_tools(parts.tools, parts.without)}
+        self._usable = {tool.name for tool in settings.usable_tools(parts.tools, parts.without)}
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk; then answer."""
@@ -167,19 +159,19 @@ class FixedWalk(RuleWalk):
         scoring = {"options": list(question.options)} if question.options else {}
         asked = decision.question
         broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
-        is_broad = broad and GET_SUMMARY in self._usable
+        is_broad = broad and settings.GET_SUMMARY in self._usable
         if is_broad:
-            yield Action(kind="search", reason="the whole", mode=GET_SUMMARY)
-            if found.get(GET_SUMMARY) and found[GET_SUMMARY].evidence:
+            yield Action(kind="search", reason="the whole", mode=settings.GET_SUMMARY)
+            if found.get(settings.GET_SUMMARY) and found[settings.GET_SUMMARY].evidence:
                 return
         yield Action(
             kind="search",
             reason="the nearest nodes",
-            mode=SEARCH_NODES,
+            mode=settings.SEARCH_NODES,
             query=question.text,
             arguments=scoring,
         )
-        nodes = found.get(SEARCH_NODES)
+        nodes = found.get(settings.SEARCH_NODES)
         if nodes is None or not nodes.evidence or (nodes.nothing_close and not nodes.weighed):
             return
         for tool, reason, place in self._places(nodes):
@@ -196,8 +188,12 @@ class FixedWalk(RuleWalk):
         """Yield what is opened and followed from the nodes that were found, nearest first."""
         macros = dict.fromkeys(ref for piece in nodes.evidence for ref in macros_named(piece)[:1])
         for ref in list(macros)[:OPENED]:
-            yield GET_SUBGRAPH, "what the nearest is in", {"macro_id": ref}
-        yield GET_RELATIONS, "what is next to the nearest", {"node_id": nodes.evidence[0].ref}
+            yield settings.GET_SUBGRAPH, "what the nearest is in", {"macro_id": ref}
+        yield (
+            settings.GET_RELATIONS,
+            "what is next to the nearest",
+            {"node_id": nodes.evidence[0].ref},
+        )
 
 
 def _place(arguments: dict[str, object]) -> object:

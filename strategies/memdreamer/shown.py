@@ -66,7 +66,7 @@ class Showing:
 
     def whole(self, vertex: Vertex) -> str:
         """Return a vertex with its place in the hierarchy and all edges, each with its end."""
-        edges = self._view.edges_of(vertex.ref)
+        edges = self._view.edges_of[vertex.ref]
         lines = [self._head(vertex), *self._parts(vertex), *self._within(vertex)]
         # The edges that have a reason, themes and tone, with refs for numbers.
         for line in _split(vertex.text)[1]:
@@ -85,7 +85,7 @@ class Showing:
     def in_graph(self, vertex: Vertex, macro: str) -> str:
         """Return a vertex of a local graph with the edges that lead from it, by their refs."""
         ends: dict[str, list[str]] = {}
-        for edge in self._view.edges_of(vertex.ref) if self._graph else ():
+        for edge in self._view.edges_of[vertex.ref] if self._graph else ():
             if edge.subject == vertex.ref and edge.macro == macro:
                 ends.setdefault(edge.label, []).append(edge.object)
         leading = "; ".join(f"{label} {', '.join(refs)}" for label, refs in ends.items())
@@ -104,11 +104,11 @@ class Showing:
         return f"{kind}: {named}" if named else kind
 
     def _parts(self, vertex: Vertex) -> Iterator[str]:
-        children = self._view.children(vertex.ref) if vertex.level == SUPER else []
+        children = self._view.children[vertex.ref] if vertex.level == SUPER else []
         if children and self._hierarchy:
             yield f"{INSIDE}: {', '.join(child.ref for child in children)}"
         if vertex.level == MACRO and self._graph:
-            key = self._view.entities_of(vertex.ref)[: HierarchySettings().key_entities]
+            key = self._view.entities_of[vertex.ref][: HierarchySettings().key_entities]
             if key:
                 yield f"{KEY}: {', '.join(self._end(one.ref) for one in key)}"
 

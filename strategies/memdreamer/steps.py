@@ -15,10 +15,12 @@ from agent.reasoners.replies import BaseReply, Text, Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from agent.strategy import Tool
 from domain.asking import Action, Evidence, Question
+from domain.texts import one_line
 from domain.trajectory import EvidenceRetrieved
 from models.messages import prompts_beside
 from strategies.memdreamer.settings import GET_SUBGRAPH, SEARCH_NODES
 from strategies.memdreamer.shown import macros_named
+from strategies.policy_parts import after_complaint
 
 prompt = prompts_beside(__file__)
 
@@ -66,7 +68,7 @@ def step_page(
         unopened=", ".join(left[:MOST_UNOPENED]) + more or "none",
         found=found_block(searches[-1].found) if searches else NOTHING,
     )
-    return _after_complaint(page, complaint)
+    return after_complaint(page, complaint, 600)
 
 
 def conclude_page(
@@ -79,7 +81,7 @@ def conclude_page(
         note=_note(note),
         found=found_block(searches[-1].found) if searches else NOTHING,
     )
-    return _after_complaint(page, complaint)
+    return after_complaint(page, complaint, 600)
 
 
 def search_line(found: EvidenceRetrieved) -> str:
@@ -201,12 +203,6 @@ def _value(value: object) -> str:
     return "|".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _after_complaint(page: str, complaint: str) -> str:
-    if not complaint:
-        return page
-    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint, 600))}"
-
-
 # What a language model replies in a round of MemDreamer's loop, and what code makes of it.
 
 ToolChoice = Literal[
@@ -277,12 +273,12 @@ class StepReply(BaseReply):
             question: what is asked; a tool of ``scored`` scores what it shows by it.
             scored: the tools that need no query.
         """
-        note, reason = self.useful_info.strip(), _one_line(self.need or self.reasoning)
+        note, reason = self.useful_info.strip(), one_line(self.need or self.reasoning)
         if self._ends:
             return Action(
                 kind="answer",
                 reason=reason,
-                answer=_one_line(self.answer),
+                answer=one_line(self.answer),
                 citations=refs_in(self.evidence),
                 not_in_memory=self.not_in_memory and not question.options,
                 note=note,
@@ -293,7 +289,7 @@ class StepReply(BaseReply):
             kind="search",
             reason=reason,
             mode=self.tool,
-            query=_one_line(query),
+            query=one_line(query),
             arguments=arguments,
             note=note,
         )
@@ -317,7 +313,3 @@ def step_form(
         own = cited("evidence", refs)["evidence"]
         fields["evidence"] = own | {"minItems": 0}
     return narrowed(StepReply, fields, narrow)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

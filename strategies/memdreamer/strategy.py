@@ -5,29 +5,12 @@ from __future__ import annotations
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.built import OutlineLevel
 from domain.later import Later
+from strategies.memdreamer import settings
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, VERTEX_KINDS
 from strategies.memdreamer.policy import FixedWalk, NotePolicy
-from strategies.memdreamer.settings import (
-    GET_MACRO_EVENTS,
-    GET_RELATIONS,
-    GET_SUBGRAPH,
-    GET_SUMMARY,
-    GET_SUPER_EVENTS,
-    PARTS,
-    SEARCH_BY_TIME,
-    SEARCH_NODES,
-    HierarchySettings,
-    MacroEventsArguments,
-    NodesArguments,
-    RelationsArguments,
-    SubgraphArguments,
-    SummaryArguments,
-    SuperEventsArguments,
-    TimeArguments,
-)
 
 NAME = "memdreamer"
-SETTINGS = HierarchySettings()
+SETTINGS = settings.HierarchySettings()
 # They import scipy and models, which lists of strategies do without.
 LOOK, BUILD = Later("strategies.memdreamer.tools"), Later("strategies.memdreamer.builder")
 REPAIRS = 1
@@ -36,39 +19,39 @@ REPAIRS = 1
 
 TOOLS = (
     Tool(
-        name=GET_SUMMARY,
+        name=settings.GET_SUMMARY,
         description="what the whole video is, and its super events.",
-        arguments=SummaryArguments,
+        arguments=settings.SummaryArguments,
     ),
     Tool(
-        name=GET_SUPER_EVENTS,
+        name=settings.GET_SUPER_EVENTS,
         description="all super events and how they lead to each other, or one with what is in it.",
-        arguments=SuperEventsArguments,
+        arguments=settings.SuperEventsArguments,
     ),
     Tool(
-        name=GET_MACRO_EVENTS,
+        name=settings.GET_MACRO_EVENTS,
         description="summaries and key entities of the macro events of a super event, or of these.",
-        arguments=MacroEventsArguments,
+        arguments=settings.MacroEventsArguments,
     ),
     Tool(
-        name=GET_SUBGRAPH,
+        name=settings.GET_SUBGRAPH,
         description="opens a macro event: its entities, events, screen text and their edges.",
-        arguments=SubgraphArguments,
+        arguments=settings.SubgraphArguments,
     ),
     Tool(
-        name=SEARCH_NODES,
+        name=settings.SEARCH_NODES,
         description="finds entities, events and screen text near to the query, with neighbours.",
-        arguments=NodesArguments,
+        arguments=settings.NodesArguments,
     ),
     Tool(
-        name=SEARCH_BY_TIME,
+        name=settings.SEARCH_BY_TIME,
         description="what there is between two times, such as 12:30 and 12:50.",
-        arguments=TimeArguments,
+        arguments=settings.TimeArguments,
     ),
     Tool(
-        name=GET_RELATIONS,
+        name=settings.GET_RELATIONS,
         description="what edges lead from and to a node or an entity.",
-        arguments=RelationsArguments,
+        arguments=settings.RelationsArguments,
     ),
 )
 
@@ -99,11 +82,11 @@ STRATEGY = Strategy(
     tools=TOOLS,
     open_tools=lambda store, toolbox: LOOK.HierarchyTools(store, toolbox, NAME).by_name(),
     policy=walk,
-    builder=lambda: BUILD.HierarchyBuilder(SETTINGS),
+    builder=lambda: BUILD.hierarchy_builder(SETTINGS),
     rounds=SETTINGS.rounds + 1,
     retries=REPAIRS,
     tokens=(SETTINGS.rounds + 1) * SETTINGS.round_tokens,
-    parts=PARTS,
+    parts=settings.PARTS,
     levels=LEVELS,
     node_types={kind: level for level, kind in VERTEX_KINDS.items()},
 )

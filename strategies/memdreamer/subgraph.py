@@ -4,86 +4,55 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from typing import Any
 
-from domain.built import EntityKey
+from domain.built import EntityKey, Node, Relation, RelationKey
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import TAG
 from domain.stated import EntityKind, NamedEntity, StatedFacts, things_on
 from domain.time import TimeSpan
 from models.sentences import SentenceParser
 from retrieval.english import Known, is_narrated, stated_facts
-from strategies.memdreamer.levels import (
-    ANNOTATES,
-    BEFORE,
-    CONTEXT_FOR,
-    ENTITY_KINDS,
-    EVENT,
-    GRAPH,
-    GROUP,
-    HAPPENS_IN,
-    IS_SAME_AS,
-    LOCATED_IN,
-    LOCATION,
-    MENTIONED,
-    NEXT_TO,
-    OBJECT,
-    OVERLAP,
-    PERFORMS,
-    PERSON,
-    RECEIVES,
-    TEXT,
-    USES_TOOL,
-    VERTEX_KINDS,
-    is_allowed,
-)
+from strategies.memdreamer import levels
 
 
-@dataclass(frozen=True)
-class GraphNode:
-    """A micro-event or a text on screen; ``label`` is the type of an event."""
-
-    level: str
-    number: int
-    label: str
-    text: str
-    span: TimeSpan
-    clip: int
-
-    @property
-    def key(self) -> EntityKey:
-        """The vertex that stands for it."""
-        return EntityKey(VERTEX_KINDS[self.level], str(self.number))
+def vertex_of(node: Node) -> EntityKey:
+    """Return the vertex that stands for a node."""
+    return EntityKey(levels.VERTEX_KINDS[node.level], str(node.number))
 
 
-@dataclass(frozen=True)
-class GraphEdge:
-    """An edge with when it holds, and the clips that it rests on."""
+def graph_edge(
+    subject: EntityKey, label: str, target: EntityKey, span: TimeSpan, clips: Iterable[int]
+) -> Relation:
+    """Return an edge with when it holds, and the clips that it rests on."""
+    rests = tuple(sorted(set(clips)))
+    return Relation(levels.GRAPH, subject, label, target, span, rests[0], rests)
 
-    subject: EntityKey
-    label: str
-    object: EntityKey
-    span: TimeSpan
-    clips: tuple[int, ...]
 
-    @property
-    def text(self) -> str:
-        """The edge in words."""
-        return f"{self.subject.name} {self.label} {self.object.name}"
+def in_turn(events: Sequence[Node]) -> Iterator[Relation]:
+    """Yield an edge from each event to the next of events in order of time."""
+    for one, other in pairwise(events):
+        label = levels.OVERLAP if one.span.overlap_ms(other.span) else levels.BEFORE
+        clips = (one.from_clip, other.from_clip)
+        yield graph_edge(vertex_of(one), label, vertex_of(other), one.span.union(other.span), clips)
 
 
 @dataclass
 class Subgraph:
-    """The graph of a macro event, in order of time; entities with their attributes."""
+    """The graph of a macro event, in order of time; entities with their attributes.
 
-    nodes: list[GraphNode] = field(default_factory=list)
+    Nodes are micro-events, labelled by type, and texts on screen. They and the edges hold from the
+    first of their own clips on, until it is known after which clip they are built.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
     entities: dict[EntityKey, dict[str, Any]] = field(default_factory=dict)
-    edges: list[GraphEdge] = field(default_factory=list)
+    edges: list[Relation] = field(default_factory=list)
 
-    def of_level(self, level: str) -> list[GraphNode]:
+    def of_level(self, level: str) -> list[Node]:
         """Return the micro-events, or the texts."""
         return [node for node in self.nodes if node.level == level]
 
@@ -92,7 +61,7 @@ class Subgraph:
 class Numbers:
     """The numbers of the next micro-event and of the next text; they run over the video."""
 
-    next: dict[str, int] = field(default_factory=lambda: {EVENT: 0, TEXT: 0})
+    next: dict[str, int] = field(default_factory=lambda: {levels.EVENT: 0, levels.TEXT: 0})
 
     def take(self, level: str) -> int:
         """Return the next number of a level."""
@@ -121,27 +90,25 @@ def sound_part(graph: Subgraph, span: TimeSpan) -> tuple[Subgraph, tuple[str, ..
     entities = {
         key: value
         for key, value in graph.entities.items()
-        if (key.type in ENTITY_KINDS and bool(key.name.strip()))
+        if (key.type in levels.ENTITY_KINDS and bool(key.name.strip()))
     }
     wrong += [f"{key.name!r} is of no kind: {key.type}" for key in graph.entities.keys() - entities]
-    known = {*entities, *(node.key for node in nodes)}
+    known = {*entities, *map(vertex_of, nodes)}
     edges = []
     # Edges that say the same become one, with the span of them all.
-    found: dict[tuple[EntityKey, str, EntityKey], GraphEdge] = {}
-    for edge in graph.edges:
-        key = (edge.subject, edge.label, edge.object)
-        same = found.get(key)
-        if same:
-            clips = tuple(sorted({*same.clips, *edge.clips}))
-            edge = replace(edge, clips=clips, span=same.span.union(edge.span))
-        found[key] = edge
-    for edge in found.values():
-        complaint = _complaint(edge, known)
-        within = _within(edge.span, span)
+    found: dict[RelationKey, Relation] = {}
+    for one in graph.edges:
+        if same := found.get(one.key):
+            clips = tuple(sorted({*same.evidence, *one.evidence}))
+            one = replace(one, evidence=clips, span=same.span.union(one.span))
+        found[one.key] = one
+    for one in found.values():
+        complaint = _complaint(one, known)
+        within = _within(one.span, span)
         if complaint or within is None:
-            wrong.append(complaint or f"{edge.text!r} is outside of {span}")
+            wrong.append(complaint or f"{one.text!r} is outside of {span}")
         else:
-            edges.append(edge if within is edge.span else replace(edge, span=within))
+            edges.append(one if within is one.span else replace(one, span=within))
     return Subgraph(nodes, entities, edges), tuple(wrong)
 
 
@@ -153,33 +120,33 @@ def _within(inner: TimeSpan, outer: TimeSpan) -> TimeSpan | None:
     return TimeSpan.of(start, end) if start <= end and start < outer.end_ms else None
 
 
-def _complaint(edge: GraphEdge, known: set[EntityKey]) -> str:
+def _complaint(one: Relation, known: set[EntityKey]) -> str:
     """Return what is wrong with an edge, or ""."""
-    for end in (edge.subject, edge.object):
+    for end in (one.subject, one.object):
         if end not in known:
-            return f"{edge.text!r}: there is no {end.type} {end.name!r}"
-    if not is_allowed(GRAPH, edge.subject.type, edge.label, edge.object.type):
-        kinds = f"{edge.subject.type} to {edge.object.type}"
-        return f"{edge.text!r}: {edge.label} does not lead from {kinds}"
-    if edge.subject == edge.object and edge.label != MENTIONED:
-        return f"{edge.text!r} leads to itself"
+            return f"{one.text!r}: there is no {end.type} {end.name!r}"
+    if not levels.is_allowed(levels.GRAPH, one.subject.type, one.predicate, one.object.type):
+        kinds = f"{one.subject.type} to {one.object.type}"
+        return f"{one.text!r}: {one.predicate} does not lead from {kinds}"
+    if one.subject == one.object and one.predicate != levels.MENTIONED:
+        return f"{one.text!r} leads to itself"
     return ""
 
 
-def mentions(graph: Subgraph, span: TimeSpan, clip: int) -> Iterator[GraphEdge]:
+def mentions(graph: Subgraph, span: TimeSpan, clip: int) -> Iterator[Relation]:
     """Yield an edge to itself for each entity that has no other."""
-    joined = {end for edge in graph.edges for end in (edge.subject, edge.object)}
+    joined = {end for one in graph.edges for end in (one.subject, one.object)}
     for key in graph.entities:
         if key not in joined:
-            yield GraphEdge(key, MENTIONED, key, span, (clip,))
+            yield graph_edge(key, levels.MENTIONED, key, span, (clip,))
 
 
 def degrees(graph: Subgraph) -> Mapping[EntityKey, int]:
     """Return in how many edges each entity is."""
     counts = dict.fromkeys(graph.entities, 0)
-    for edge in graph.edges:
-        for end in {edge.subject, edge.object} & counts.keys():
-            counts[end] += edge.label != MENTIONED
+    for one in graph.edges:
+        for end in {one.subject, one.object} & counts.keys():
+            counts[end] += one.predicate != levels.MENTIONED
     return counts
 
 
@@ -260,22 +227,20 @@ class RuleGraph:
         )
         for line in lines:
             self._read_line(line, facts.get(line.id, StatedFacts()))
-        events = self._graph.of_level(EVENT)
-        for one, other in pairwise(events):
-            label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
-            span, clips = one.span.union(other.span), tuple(sorted({one.clip, other.clip}))
-            self._graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
+        self._graph.edges += in_turn(self._graph.of_level(levels.EVENT))
         names = {
             key: _spaced(key.name)
             for key in self._graph.entities
             if len(key.name) >= LEAST_LETTERS and (not TAG.fullmatch(key.name))
         }
-        for text in self._graph.of_level(TEXT):
+        for text in self._graph.of_level(levels.TEXT):
             shown = _spaced(text.text)
             for key, name in names.items():
                 if name in shown:
-                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
-                    self._graph.edges.append(edge)
+                    clips = (text.from_clip,)
+                    self._graph.edges.append(
+                        graph_edge(vertex_of(text), levels.ANNOTATES, key, text.span, clips)
+                    )
         return self._graph
 
     def _read_line(self, line: Memory, facts: StatedFacts) -> None:
@@ -284,7 +249,7 @@ class RuleGraph:
             match = _NAMED.match(line.text)
             if match:
                 tag, name = (self._person(part, line) for part in (match["tag"], match["name"]))
-                self._edge(tag, IS_SAME_AS, name, line)
+                self._edge(tag, levels.IS_SAME_AS, name, line)
         if line.kind is not MemoryKind.EPISODIC:
             return
         if line.source in _SPOKEN:
@@ -292,29 +257,29 @@ class RuleGraph:
         elif line.source in _DESCRIBED:
             self._described(line, facts)
         elif line.source is MemorySource.READ:
-            self._node(TEXT, "", line.text, line)
+            self._node(levels.TEXT, "", line.text, line)
         elif line.source is MemorySource.SEEN:
             # People that are in view together are next to each other.
             people = [self._person(tag, line) for tag in dict.fromkeys(line.tags)]
             if len(people) <= MOST_TOGETHER:
                 for one, other in combinations(people, 2):
-                    self._edge(one, NEXT_TO, other, line)
+                    self._edge(one, levels.NEXT_TO, other, line)
         elif line.source is MemorySource.OBJECTS:
             for label in sorted(things_on(line.text).keys() - _NOT_ENTITIES):
-                self._vertex(label, OBJECT, line)
+                self._vertex(label, levels.OBJECT, line)
         elif line.source is MemorySource.SOUND:
-            self._node(EVENT, SOUND, line.text, line)
+            self._node(levels.EVENT, SOUND, line.text, line)
 
     def _said(self, line: Memory, facts: StatedFacts) -> None:
         text = with_attribution(line.text, line.source, line.speaker)
-        event = self._node(EVENT, SAY, text, line)
+        event = self._node(levels.EVENT, SAY, text, line)
         if line.speaker:
-            self._edge(self._person(line.speaker, line), PERFORMS, event, line)
+            self._edge(self._person(line.speaker, line), levels.PERFORMS, event, line)
         for entity in facts.entities:
             told = self._named[entity.name] >= LEAST_NAMED or entity.kind is EntityKind.PERSON
             key = self._entity(entity, line) if told and entity.name != "I" else None
             if key is not None and entity.name != line.speaker:
-                self._edge(key, CONTEXT_FOR, event, line)
+                self._edge(key, levels.CONTEXT_FOR, event, line)
 
     def _described(self, line: Memory, facts: StatedFacts) -> None:
         """Read who does what with what, to whom and where."""
@@ -328,7 +293,7 @@ class RuleGraph:
             match = _PREPOSITION.fullmatch(triple.predicate)
             base, preposition = (match[1], match[2]) if match else (triple.predicate, "")
             if base == "be":  # Where something is.
-                label = LOCATED_IN if preposition in _IN else NEXT_TO
+                label = levels.LOCATED_IN if preposition in _IN else levels.NEXT_TO
                 placed = preposition in _IN or preposition in _BESIDE
                 if placed and subject is not None and target is not None and subject != target:
                     self._edge(subject, label, target, line)
@@ -336,40 +301,42 @@ class RuleGraph:
             elif subject is not None and (_UNCERTAIN.match(base) is None):
                 event = events.get((triple.subject, base))
                 if event is None:
-                    event = self._node(EVENT, base, line.text, line)
+                    event = self._node(levels.EVENT, base, line.text, line)
                     events[triple.subject, base] = event
-                    self._edge(subject, PERFORMS, event, line)
+                    self._edge(subject, levels.PERFORMS, event, line)
                 joined.add(subject)
                 if target is not None:
                     self._role(event, preposition, target, line)
                     joined.add(target)
-        first = next(iter(events.values()), None) or self._node(EVENT, DESCRIBE, line.text, line)
+        first = next(iter(events.values()), None) or self._node(
+            levels.EVENT, DESCRIBE, line.text, line
+        )
         for key in keys.values():
             if key not in joined:
-                self._edge(key, CONTEXT_FOR, first, line)
+                self._edge(key, levels.CONTEXT_FOR, first, line)
 
     def _role(self, event: EntityKey, preposition: str, target: EntityKey, line: Memory) -> None:
         """Join what a verb is about to the event, by its preposition."""
-        if not preposition or (preposition in _TO and target.type in (PERSON, GROUP)):
-            self._edge(target, RECEIVES, event, line)
-        elif preposition == "with" and target.type == OBJECT:
-            self._edge(target, USES_TOOL, event, line)
-        elif target.type == LOCATION:
-            self._edge(event, HAPPENS_IN, target, line)
+        if not preposition or (preposition in _TO and target.type in (levels.PERSON, levels.GROUP)):
+            self._edge(target, levels.RECEIVES, event, line)
+        elif preposition == "with" and target.type == levels.OBJECT:
+            self._edge(target, levels.USES_TOOL, event, line)
+        elif target.type == levels.LOCATION:
+            self._edge(event, levels.HAPPENS_IN, target, line)
         else:
-            self._edge(target, CONTEXT_FOR, event, line)
+            self._edge(target, levels.CONTEXT_FOR, event, line)
 
     def _entity(self, named: NamedEntity, line: Memory) -> EntityKey | None:
         """Return the vertex of what a line names; None if it is no person, thing or place."""
         if named.name.casefold() in _NOT_ENTITIES:
             return None
         kind = str(named.kind)
-        if kind not in ENTITY_KINDS:
-            kind = "" if named.quality else OBJECT
+        if kind not in levels.ENTITY_KINDS:
+            kind = "" if named.quality else levels.OBJECT
         return self._vertex(named.name, kind, line) if kind else None
 
     def _person(self, name: str, line: Memory) -> EntityKey:
-        return self._vertex(name.strip(), PERSON, line)
+        return self._vertex(name.strip(), levels.PERSON, line)
 
     def _vertex(self, name: str, kind: str, line: Memory) -> EntityKey:
         key = EntityKey(self._types.setdefault(name, kind), name)
@@ -382,14 +349,14 @@ class RuleGraph:
 
     def _node(self, level: str, label: str, text: str, line: Memory) -> EntityKey:
         number = self._numbers.take(level)
-        node = GraphNode(level, number, label, text, self._within(line.span), line.clip)
+        node = Node(level, number, text, self._within(line.span), line.clip, label)
         self._graph.nodes.append(node)
-        return node.key
+        return vertex_of(node)
 
     def _edge(self, subject: EntityKey, label: str, target: EntityKey, line: Memory) -> None:
         if subject != target:
             span = self._within(line.span)
-            self._graph.edges.append(GraphEdge(subject, label, target, span, (line.clip,)))
+            self._graph.edges.append(graph_edge(subject, label, target, span, (line.clip,)))
 
     def _within(self, span: TimeSpan) -> TimeSpan:
         if self._span.contains(span):

@@ -24,28 +24,9 @@ from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from retrieval.result import Retrieval
 from store.queries.characters import people_in_view
 from strategies.asked import Asked, Supported, ask, joined, quote_nearest
+from strategies.memdreamer import settings
 from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, StoredHierarchy, Vertex
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT
-from strategies.memdreamer.settings import (
-    GET_MACRO_EVENTS,
-    GET_RELATIONS,
-    GET_SUBGRAPH,
-    GET_SUMMARY,
-    GET_SUPER_EVENTS,
-    GRAPH,
-    HIERARCHY,
-    SEARCH_BY_TIME,
-    SEARCH_NODES,
-    HierarchySettings,
-    MacroEventsArguments,
-    NodesArguments,
-    RelationsArguments,
-    ShownArguments,
-    SubgraphArguments,
-    SummaryArguments,
-    SuperEventsArguments,
-    TimeArguments,
-)
 from strategies.memdreamer.shown import KINDS, Showing
 
 if TYPE_CHECKING:
@@ -90,7 +71,10 @@ class _Video:
         use: ToolUse,
     ) -> None:
         self.scope, self.view, self.memory, self.people = scope, view, memory, people
-        self.graph, self.hierarchy = GRAPH not in use.without, HIERARCHY not in use.without
+        self.graph, self.hierarchy = (
+            settings.GRAPH not in use.without,
+            settings.HIERARCHY not in use.without,
+        )
         names = people.names(scope.video)
         self.showing = Showing(view, names, graph=self.graph, hierarchy=self.hierarchy)
 
@@ -117,35 +101,37 @@ class HierarchyTools:
     def by_name(self) -> dict[str, RunTool]:
         """Return the tools by their names."""
         return {
-            GET_SUMMARY: self.get_summary,
-            GET_SUPER_EVENTS: self.get_super_events,
-            GET_MACRO_EVENTS: self.get_macro_events,
-            GET_SUBGRAPH: self.get_subgraph,
-            SEARCH_NODES: self.search_nodes,
-            SEARCH_BY_TIME: self.search_by_time,
-            GET_RELATIONS: self.get_relations,
+            settings.GET_SUMMARY: self.get_summary,
+            settings.GET_SUPER_EVENTS: self.get_super_events,
+            settings.GET_MACRO_EVENTS: self.get_macro_events,
+            settings.GET_SUBGRAPH: self.get_subgraph,
+            settings.SEARCH_NODES: self.search_nodes,
+            settings.SEARCH_BY_TIME: self.search_by_time,
+            settings.GET_RELATIONS: self.get_relations,
         }
 
-    def get_summary(self, view: MemoryView, arguments: SummaryArguments, use: ToolUse) -> Retrieval:
+    def get_summary(
+        self, view: MemoryView, arguments: settings.SummaryArguments, use: ToolUse
+    ) -> Retrieval:
         """Return what each video is as a whole, and its super events with the refs they hold."""
         videos = self._videos(view, use)
         roots = [
             _Chosen(video, one, video.showing.whole(one))
             for video in videos
-            for one in video.view.of_level(ROOT)
+            for one in video.view.of_level[ROOT]
         ]
         supers = [
             _Chosen(video, one, video.showing.brief(one))
             for video in videos
             # With the macro events that are in none yet.
-            for one in [*video.view.of_level(SUPER), *video.view.of_level(MACRO)]
-            if one.level == SUPER or video.view.parent(one.ref) is None
+            for one in [*video.view.of_level[SUPER], *video.view.of_level[MACRO]]
+            if one.level == SUPER or one.ref not in video.view.parents
         ]
         said = f"the whole and {_count(len(supers), 'super event')}"
-        return self._result(GET_SUMMARY, arguments, videos, [*roots, *supers], said, use)
+        return self._result(settings.GET_SUMMARY, arguments, videos, [*roots, *supers], said, use)
 
     def get_super_events(
-        self, view: MemoryView, arguments: SuperEventsArguments, use: ToolUse
+        self, view: MemoryView, arguments: settings.SuperEventsArguments, use: ToolUse
     ) -> Retrieval:
         """Return all super events with their edges, or one with its macro events."""
         videos = self._videos(view, use)
@@ -153,21 +139,21 @@ class HierarchyTools:
             found = [
                 _Chosen(video, one, video.showing.whole(one))
                 for video in videos
-                for one in video.view.of_level(SUPER)
+                for one in video.view.of_level[SUPER]
             ]
             said = f"all {_count(len(found), 'super event')}"
         else:
             video, vertex = _known(videos, arguments.id, SUPER)
-            below = video.view.children(vertex.ref)
+            below = video.view.children[vertex.ref]
             found = [
                 _Chosen(video, vertex, video.showing.whole(vertex)),
                 *(_Chosen(video, one, video.showing.brief(one)) for one in below),
             ]
             said = f"{vertex.ref} with {_count(len(below), 'macro event')}"
-        return self._result(GET_SUPER_EVENTS, arguments, videos, found, said, use)
+        return self._result(settings.GET_SUPER_EVENTS, arguments, videos, found, said, use)
 
     def get_macro_events(
-        self, view: MemoryView, arguments: MacroEventsArguments, use: ToolUse
+        self, view: MemoryView, arguments: settings.MacroEventsArguments, use: ToolUse
     ) -> Retrieval:
         """Return the macro events of a super event, or those that are named."""
         videos = self._videos(view, use)
@@ -175,19 +161,19 @@ class HierarchyTools:
             chosen = [_known(videos, ref, MACRO) for ref in dict.fromkeys(arguments.macro_ids)]
         else:
             video, above = _known(videos, arguments.super_id, SUPER)
-            chosen = [(video, one) for one in video.view.children(above.ref)]
+            chosen = [(video, one) for one in video.view.children[above.ref]]
         found = [_Chosen(video, one, video.showing.whole(one)) for video, one in chosen]
         said = _count(len(found), "macro event")
-        return self._result(GET_MACRO_EVENTS, arguments, videos, found, said, use)
+        return self._result(settings.GET_MACRO_EVENTS, arguments, videos, found, said, use)
 
     def get_subgraph(
-        self, view: MemoryView, arguments: SubgraphArguments, use: ToolUse
+        self, view: MemoryView, arguments: settings.SubgraphArguments, use: ToolUse
     ) -> Retrieval:
         """Return a macro event with all that is in it, and the edges between."""
         videos = self._videos(view, use)
         video, macro = _known(videos, arguments.macro_id, MACRO)
-        things = video.view.entities_of(macro.ref) if video.graph else []
-        inside = video.view.inside(macro.ref)
+        things = video.view.entities_of[macro.ref] if video.graph else []
+        inside = video.view.inside[macro.ref]
         above = [_Chosen(video, macro, video.showing.short(macro))] if video.hierarchy else []
         found = above + [
             _Chosen(video, one, video.showing.in_graph(one, macro.ref))
@@ -198,9 +184,11 @@ class HierarchyTools:
             f"{macro.ref} with {_count(len(things), 'entity', 'entities')}, "
             f"{_count(len(inside), 'event and text', 'events and texts')}, {_count(count, 'edge')}"
         )
-        return self._result(GET_SUBGRAPH, arguments, videos, found, said, use)
+        return self._result(settings.GET_SUBGRAPH, arguments, videos, found, said, use)
 
-    def search_nodes(self, view: MemoryView, arguments: NodesArguments, use: ToolUse) -> Retrieval:
+    def search_nodes(
+        self, view: MemoryView, arguments: settings.NodesArguments, use: ToolUse
+    ) -> Retrieval:
         """Return the nodes nearest to the query, each with its macro event and neighbours.
 
         Without a language model, the best for each option is found besides.
@@ -222,9 +210,11 @@ class HierarchyTools:
         chosen = {vertex.ref: (video, vertex) for video, vertex in near}
         found = [_Chosen(video, one, video.showing.whole(one)) for video, one in chosen.values()]
         said = f"the {_count(len(found), 'node')} nearest of {len(searched)}"
-        return self._result(SEARCH_NODES, arguments, videos, found, said, use)
+        return self._result(settings.SEARCH_NODES, arguments, videos, found, said, use)
 
-    def search_by_time(self, view: MemoryView, arguments: TimeArguments, use: ToolUse) -> Retrieval:
+    def search_by_time(
+        self, view: MemoryView, arguments: settings.TimeArguments, use: ToolUse
+    ) -> Retrieval:
         """Return the macro events of a stretch of time, and what happens and is read in it."""
         wanted = TimeSpan.of(arguments.start_ms, max(arguments.end_ms, arguments.start_ms + 1))
         videos, found = self._videos(view, use), list[_Chosen]()
@@ -233,29 +223,29 @@ class HierarchyTools:
             for level in of_levels:
                 within = [
                     o
-                    for o in video.view.of_level(level)
+                    for o in video.view.of_level[level]
                     if o.span.start_ms < wanted.end_ms
                     and max(o.span.end_ms, o.span.start_ms + 1) > wanted.start_ms
                 ]
                 shown = within[:MOST_IN_TIME]
                 found += [_Chosen(video, one, video.showing.short(one)) for one in shown]
         # Check that a time is known.
-        ends = [one.span.end_ms for video in videos for one in video.view.of_level(MACRO)]
+        ends = [one.span.end_ms for video in videos for one in video.view.of_level[MACRO]]
         known = max(ends, default=0)
         if not found and wanted.start_ms >= known:
             raise InputError(f"what is known ends at {format_clock(known)}, before {wanted}")
         said = f"what there is at {wanted}: {_count(len(found), 'node')}"
-        return self._result(SEARCH_BY_TIME, arguments, videos, found, said, use)
+        return self._result(settings.SEARCH_BY_TIME, arguments, videos, found, said, use)
 
     def get_relations(
-        self, view: MemoryView, arguments: RelationsArguments, use: ToolUse
+        self, view: MemoryView, arguments: settings.RelationsArguments, use: ToolUse
     ) -> Retrieval:
         """Return a node or an entity, and those that an edge joins it with, each with its edge."""
         videos = self._videos(view, use)
         video, vertex = _known(videos, arguments.node_id)
         edges = [
             edge
-            for edge in video.view.edges_of(vertex.ref)
+            for edge in video.view.edges_of[vertex.ref]
             if arguments.direction == "both"
             or (edge.subject == vertex.ref) == (arguments.direction == "out")
         ]
@@ -268,7 +258,7 @@ class HierarchyTools:
             shown = "\n".join([video.showing.short(other), *lines])
             found.append(_Chosen(video, other, shown))
         said = f"{vertex.ref} with {_count(len(edges), 'edge')}"
-        return self._result(GET_RELATIONS, arguments, videos, found, said, use)
+        return self._result(settings.GET_RELATIONS, arguments, videos, found, said, use)
 
     def _videos(self, view: MemoryView, use: ToolUse) -> list[_Video]:
         """Return what is known of each video.
@@ -285,7 +275,7 @@ class HierarchyTools:
             videos.append(_Video(scope, index.as_of(scope.last_clip), view, people, use))
         return videos
 
-    def _asked(self, videos: Sequence[_Video], arguments: ShownArguments) -> Asked:
+    def _asked(self, videos: Sequence[_Video], arguments: settings.ShownArguments) -> Asked:
         view, people = videos[0].memory, videos[0].people
         return ask(self._toolbox.text, arguments.query, arguments.options, view, people)
 
@@ -313,7 +303,7 @@ class HierarchyTools:
     def _result(
         self,
         tool: str,
-        arguments: ShownArguments,
+        arguments: settings.ShownArguments,
         videos: Sequence[_Video],
         found: Sequence[_Chosen],
         said: str,
@@ -334,9 +324,9 @@ class HierarchyTools:
             )
         asked = self._asked(videos, arguments)
         ranks = _ranks(asked, videos)
-        if arguments.options and tool != SEARCH_NODES:
+        if arguments.options and tool != settings.SEARCH_NODES:
             near = sorted(found, key=lambda one: -ranks[one.vertex.ref])
-            kept = {one.vertex.ref for one in near[: HierarchySettings().found]}
+            kept = {one.vertex.ref for one in near[: settings.HierarchySettings().found]}
             found = [one for one in found if one.vertex.ref in kept]
         vectors = [one.vertex.vector for one in found]
         cosines = [0.0 if own is None else float(own @ asked.vector) for own in vectors]
@@ -391,7 +381,7 @@ def _searched(video: _Video, types: Iterable[str]) -> Iterator[Vertex]:
     levels = {"entity": ENTITY, "event": EVENT, "text": TEXT}
     for kind in dict.fromkeys(types):
         if kind != "entity" or video.graph:
-            yield from video.view.of_level(levels[kind])
+            yield from video.view.of_level[levels[kind]]
 
 
 def _known(videos: Sequence[_Video], ref: str, level: str | None = None) -> tuple[_Video, Vertex]:

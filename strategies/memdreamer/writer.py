@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.builder import Embed
-from domain.built import WatchedClip
+from domain.built import Node, WatchedClip
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
-from memory.writers.port import WindowLine
 from models.sentences import SentenceParser
 from retrieval.chapters import (
     BREAK,
     DocumentCounts,
-    TopicLine,
     Word,
     begins_in,
     chapters,
@@ -105,6 +103,14 @@ def _goes_on(line: Memory, later: Mapping[_Beginning, Memory]) -> bool:
 Vector = NDArray[np.float32]
 Run = tuple[int, ...]
 """Numbers of the macro events of a super event, each one more than the one before."""
+
+
+def direction(macro: Node) -> Vector:
+    """Return the vector of a macro event, each of which has one."""
+    if macro.vector is None:
+        raise ValueError(f"macro event {macro.number} has no vector")
+    return macro.vector
+
 
 TOUCHED = 2
 """How many of the last super events a new macro event touches."""
@@ -218,16 +224,18 @@ class _Runs:
 # The port of what writes MemDreamer's hierarchy, with what it is given and what it returns.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Window:
     """A window of the video that is to be cut, with its lines in order of time.
 
-    With ``ended`` nothing follows it, so that its last episode is complete.
+    ``told`` are those of them that tell what happens, ``vectors`` (N, D) theirs. With ``ended``
+    nothing follows it, so that its last episode is complete.
     """
 
     span: TimeSpan
     lines: tuple[Memory, ...]
-    embedded: tuple[WindowLine, ...]
+    told: tuple[Memory, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
     ended: bool
 
 
@@ -239,18 +247,6 @@ class Episode:
     label: str
     summary: str
     lines: tuple[Memory, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Macro:
-    """A macro event."""
-
-    number: int
-    label: str
-    summary: str
-    span: TimeSpan
-    clip: int
-    vector: Vector
 
 
 @dataclass(frozen=True)
@@ -282,7 +278,7 @@ class SuperWindow:
 
     before: SuperEvent | None
     touched: Sequence[SuperEvent]
-    macros: Sequence[Macro]
+    macros: Sequence[Node]
     runs: Sequence[Run]
     sizes: Limits
 
@@ -309,7 +305,7 @@ class HierarchyWriter(Protocol):
     def supers(self, window: SuperWindow) -> list[SuperEvent]:
         """Return super events that are a partition of the window's macro events."""
 
-    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Macro]) -> SuperEvent:
+    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours, of all their macro events."""
 
     def root(self, title: str, supers: Sequence[SuperEvent]) -> Root:
@@ -341,8 +337,8 @@ class RuleWriter:
         """Return the complete episodes of a window: cut where the topic changes, or at ``ends``."""
         found = chapters(
             window.span,
-            [TopicLine(one.span, one.text, one.source) for one in window.embedded],
-            np.array([one.vector for one in window.embedded], dtype=np.float32, ndmin=2),
+            window.told,
+            window.vectors,
             self._parser,
             self._embed,
             ends=ends,
@@ -372,22 +368,22 @@ class RuleWriter:
         known = {one.run: one for one in window.touched}
         return [known.get(run) or self.super_of(run, macros) for run in window.runs]
 
-    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Macro]) -> SuperEvent:
+    def joined(self, pair: Sequence[SuperEvent], macros: Sequence[Node]) -> SuperEvent:
         """Return one super event in place of two neighbours."""
         run = pair[0].run + pair[1].run
         return self.super_of(run, {macro.number: macro for macro in macros})
 
-    def super_of(self, run: Run, macros: dict[int, Macro]) -> SuperEvent:
+    def super_of(self, run: Run, macros: dict[int, Node]) -> SuperEvent:
         """Return the super event of some macro events."""
         own = [macros[number] for number in run]
-        centre = np.sum([macro.vector for macro in own], axis=0)
-        chosen: list[Macro] = []
-        for macro in sorted(own, key=lambda one: -round(float(one.vector @ centre), 6)):
+        centre = np.sum([direction(macro) for macro in own], axis=0)
+        chosen: list[Node] = []
+        for macro in sorted(own, key=lambda one: -round(float(direction(one) @ centre), 6)):
             words = " ".join(one.label for one in (*chosen, macro)).split()
             if not chosen or (len(chosen) < MOST_NAMES and len(words) < self._settings.label_words):
                 chosen.append(macro)
         label = ", ".join(dict.fromkeys(macro.label for macro in own if macro in chosen))
-        told = [macro.summary for macro in own if macro.summary != macro.label]
+        told = [macro.text for macro in own if macro.text != macro.label]
         text = _sentences(told, len(run)).replace(BREAK, " ")
         return SuperEvent(run, label, text or label, {}, {})
 

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from domain.built import EntityKey
-from domain.memories import Memory
-from domain.people import TAG
+from domain.built import EntityKey, Node
+from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
+from domain.people import tags_in
+from domain.texts import one_line
 from domain.time import TimeSpan
-from strategies.memdreamer.levels import (
-    BEFORE,
-    EVENT,
-    EVENT_VERTEX,
-    GRAPH_ENDS,
-    MACRO,
-    MACRO_VERTEX,
-    MENTIONED,
-    OVERLAP,
-    PERFORMS,
-    RECEIVES,
-    SUPER,
-    SUPER_VERTEX,
-    TEXT,
-    TEXT_VERTEX,
-    is_allowed,
-)
-from strategies.memdreamer.levels import GRAPH as LEVEL
-from strategies.memdreamer.subgraph import GraphEdge, GraphNode, Numbers, Subgraph
-from strategies.memdreamer.writing_pages import line_text, shown_texts
+from strategies.memdreamer import levels
+from strategies.memdreamer.subgraph import Numbers, Subgraph, graph_edge, in_turn, vertex_of
+from strategies.policy_parts import made_up
 
 LONGEST_NAME, LONGEST_TEXT = 120, 4_000
 """Most characters of a name or label, and of a text."""
@@ -170,14 +153,14 @@ class WrittenSupers(BaseModel):
             edge.key: one_line(edge.reason)
             for edge in self.inner[:MOST_EDGES]
             if any(a <= edge.subject <= b and a <= edge.object <= b for a, b in ranges)
-            and _joins(MACRO, MACRO_VERTEX, edge)
+            and _joins(levels.MACRO, levels.MACRO_VERTEX, edge)
         }
         outer = {
             edge.key: one_line(edge.reason)
             for edge in self.outer[:MOST_EDGES]
             if edge.subject in firsts
             and edge.object in firsts | {before}
-            and _joins(SUPER, SUPER_VERTEX, edge)
+            and _joins(levels.SUPER, levels.SUPER_VERTEX, edge)
         }
         return inner, outer
 
@@ -195,13 +178,13 @@ class WrittenRoot(BaseModel):
         wrong = text_complaints(self.title, LONGEST_NAME, "the title")
         wrong += text_complaints(self.description, LONGEST_TEXT, "the description")
         written = [self.title, self.description, self.tone, *self.themes]
-        return [*wrong, *made_up(written, tags_in(texts))]
+        return [*wrong, *made_up(written, texts)]
 
 
 def _joins(level: str, vertex: str, edge: WrittenReason) -> bool:
     _, label, _ = edge.key
     reasoned = label != "BEFORE" and edge.subject != edge.object and bool(one_line(edge.reason))
-    return reasoned and is_allowed(level, vertex, label, vertex)
+    return reasoned and levels.is_allowed(level, vertex, label, vertex)
 
 
 def run_complaints(
@@ -237,30 +220,31 @@ def text_complaints(text: str, longest: int, what: str) -> list[str]:
     return [f"{what} is longer than {longest} characters"] if len(text) > longest else []
 
 
-def made_up(texts: Iterable[str], known: Collection[str]) -> list[str]:
-    """Complain about tags of people that nobody goes by."""
-    return [f"nobody goes by {tag}" for tag in sorted(tags_in(texts) - set(known))]
-
-
-def tags_in(texts: Iterable[str]) -> set[str]:
-    """Return the tags of people in texts."""
-    return {match[0] for text in texts for match in TAG.finditer(text)}
-
-
-def one_line(text: str) -> str:
-    """Return a text on one line."""
-    return " ".join(text.split())
-
-
 def short(text: str, words: int) -> str:
     """Return the first words of a label."""
     return " ".join(text.split()[:words])[:LONGEST_NAME]
 
 
+def line_text(line: Memory) -> str:
+    """Return a line with who says it, or that it is on screen."""
+    if line.source is MemorySource.READ and line.kind is MemoryKind.EPISODIC:
+        return f"On screen: {line.text}"
+    return with_attribution(line.text, line.source, line.speaker)
+
+
+def shown_texts(lines: Sequence[Memory]) -> list[Memory]:
+    """Return the lines that are text on screen."""
+    return [
+        line
+        for line in lines
+        if line.source is MemorySource.READ and line.kind is MemoryKind.EPISODIC
+    ]
+
+
 # Makes the graph of an episode of what a language model wrote, and says what is wrong with it.
 
 _PLACE = re.compile(r"(?P<kind>[ET])(?P<number>\d{1,4})")
-_KINDS = {"E": EVENT_VERTEX, "T": TEXT_VERTEX}
+_KINDS = {"E": levels.EVENT_VERTEX, "T": levels.TEXT_VERTEX}
 
 
 class GraphOfReply:
@@ -293,9 +277,9 @@ class GraphOfReply:
                 if not kind:
                     wrong.append(f"{end!r} is the end of an edge, but no entity, event or text")
             label = _label(edge)
-            if label not in GRAPH_ENDS or label == MENTIONED:
+            if label not in levels.GRAPH_ENDS or label == levels.MENTIONED:
                 wrong.append(f"there is no label {edge.label!r}")
-            elif all(ends) and not is_allowed(LEVEL, ends[0], label, ends[1]):
+            elif all(ends) and not levels.is_allowed(levels.GRAPH, ends[0], label, ends[1]):
                 wrong.append(f"{label} does not lead from {ends[0]} to {ends[1]}")
         return list(dict.fromkeys(wrong))
 
@@ -314,32 +298,33 @@ class GraphOfReply:
         """Return the graph; an end of an edge that is not there stays, to be dropped later."""
         graph = Subgraph()
         names: dict[str, EntityKey] = {}
-        for one in reply.entities[:MOST_ENTITIES]:
-            name = one_line(one.name)[:LONGEST_NAME]
-            if made_up([name, one.description], self._tags):
+        for named in reply.entities[:MOST_ENTITIES]:
+            name = one_line(named.name)[:LONGEST_NAME]
+            if made_up([name, named.description], self._tags):
                 continue
-            names[name] = key = EntityKey(types.setdefault(name, one.kind), name)
-            best = self._lines[min(max(one.best, 0), len(self._lines) - 1)].span.start_ms
-            description = one_line(one.description)[:LONGEST_TEXT]
+            names[name] = key = EntityKey(types.setdefault(name, named.kind), name)
+            best = self._lines[min(max(named.best, 0), len(self._lines) - 1)].span.start_ms
+            description = one_line(named.description)[:LONGEST_TEXT]
             graph.entities.setdefault(
                 key, {"description": description, "best_ms": max(best, self._span.start_ms)}
             )
         texts = {}
         for place, line in enumerate(self._texts):
-            node = GraphNode(TEXT, numbers.take(TEXT), "", line.text, line.span, line.clip)
+            node = Node(levels.TEXT, numbers.take(levels.TEXT), line.text, line.span, line.clip)
             graph.nodes.append(node)
-            texts[f"T{place}"] = node.key
+            texts[f"T{place}"] = vertex_of(node)
         places = texts | self._add_events(graph, reply, names, numbers)
-        for edge in reply.edges[:MOST_EDGES]:
-            ends = [
+        for one in reply.edges[:MOST_EDGES]:
+            subject, target = (
                 names.get(end) or places.get(end) or EntityKey("", end)
-                for end in map(one_line, (edge.subject, edge.object))
-            ]
-            if _label(edge) != MENTIONED:
+                for end in map(one_line, (one.subject, one.object))
+            )
+            if _label(one) != levels.MENTIONED:
                 # An edge rests on the clips of its events and texts, else on the first.
-                known = {node.clip for node in graph.nodes if node.key in ends}
-                clips = tuple(sorted(known or {self._lines[0].clip}))
-                graph.edges.append(GraphEdge(ends[0], _label(edge), ends[1], self._span, clips))
+                ends = (subject, target)
+                known = {node.from_clip for node in graph.nodes if vertex_of(node) in ends}
+                clips = known or {self._lines[0].clip}
+                graph.edges.append(graph_edge(subject, _label(one), target, self._span, clips))
         return graph
 
     def _add_events(
@@ -352,27 +337,22 @@ class GraphOfReply:
             if not self._has(event) or made_up([event.description], self._tags):
                 continue
             first, last = self._lines[event.first], self._lines[event.last]
-            node = GraphNode(
-                EVENT,
-                numbers.take(EVENT),
-                one_line(event.type)[:LONGEST_NAME],
+            node = Node(
+                levels.EVENT,
+                numbers.take(levels.EVENT),
                 one_line(event.description)[:LONGEST_TEXT],
                 TimeSpan.of(first.span.start_ms, max(first.span.end_ms, last.span.end_ms)),
                 first.clip,
+                one_line(event.type)[:LONGEST_NAME],
             )
             graph.nodes.append(node)
             made.append(node)
-            places[f"E{place}"] = node.key
-            for name, label in ((event.subject, PERFORMS), (event.object, RECEIVES)):
+            places[f"E{place}"] = vertex = vertex_of(node)
+            for name, label in ((event.subject, levels.PERFORMS), (event.object, levels.RECEIVES)):
                 if end := names.get(one_line(name)):
-                    edge = GraphEdge(end, label, node.key, node.span, (first.clip,))
-                    graph.edges.append(edge)
+                    graph.edges.append(graph_edge(end, label, vertex, node.span, (first.clip,)))
         made.sort(key=lambda node: (node.span.start_ms, node.number))
-        for one, other in pairwise(made):
-            label = OVERLAP if one.span.overlap_ms(other.span) else BEFORE
-            clips = tuple(sorted({one.clip, other.clip}))
-            span = one.span.union(other.span)
-            graph.edges.append(GraphEdge(one.key, label, other.key, span, clips))
+        graph.edges += in_turn(made)
         return places
 
 

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.strategy import (
-    AgentPolicy,
-    Options,
-    PolicyParts,
-    SearchEach,
-    Strategy,
-    Tool,
-    ToolArguments,
-)
+from agent import strategy
 from domain.later import Later
 
 # The arguments of the one tool of plain RAG.
@@ -27,27 +19,29 @@ LINES = 10
 """Lines for a query."""
 
 
-class NearestArguments(ToolArguments):
+class NearestArguments(strategy.ToolArguments):
     """The query, and the options to score the lines by, if any."""
 
     query: str = Field(min_length=1)
-    options: Options = ()
+    options: strategy.Options = ()
     lines: int = Field(default=LINES, ge=1, le=200)
 
 
-NEAREST = Tool(
+NEAREST = strategy.Tool(
     name=NAME,
     description="Finds the lines of memory whose vectors are nearest to the query's.",
     arguments=NearestArguments,
 )
 
 
-def one_search(parts: PolicyParts) -> AgentPolicy:
+def one_search(parts: strategy.PolicyParts) -> strategy.AgentPolicy:
     """Return the policy: one search with the question, then the answer."""
-    return SearchEach(parts, {NAME: f"the {LINES} nearest lines"}, "the one search is made")
+    return strategy.SearchEach(
+        parts, {NAME: f"the {LINES} nearest lines"}, "the one search is made"
+    )
 
 
-STRATEGY = Strategy(
+STRATEGY = strategy.Strategy(
     name="plain-rag",
     title="answers from the lines nearest to the question: the baseline",
     paper="retrieval-augmented generation",

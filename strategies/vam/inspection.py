@@ -20,7 +20,7 @@ from strategies.event_documents import DocumentIndexes
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, spread_frames
 from strategies.vam.model_writer import InspectReply
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE
-from strategies.vam.search import FrameSearch, Search
+from strategies.vam.search import Search
 from strategies.vam.settings import LOOKING, InspectArguments
 from strategies.vam.summaries import Summarize
 from strategies.vam.times import StreamClocks
@@ -37,13 +37,22 @@ prompt = prompts_beside(__file__)
 
 SEEN = 300
 """Characters of what is seen on a frame."""
+SEEN_SCORE, SHOWN_SCORE = 0.6, 0.2
+"""Scores of frames on which something was seen, and of others."""
 
 
 class Inspection:
-    """Looks at frames."""
+    """Looks at frames, of a span or of earlier results.
 
-    def __init__(self, store: Store, frames: FrameReader) -> None:
-        self._store, self._frames = store, frames
+    Args:
+        clocks: the times of day of streams.
+    """
+
+    def __init__(
+        self, store: Store, indexes: DocumentIndexes, frames: FrameReader, clocks: StreamClocks
+    ) -> None:
+        self._store, self._indexes, self._frames = store, indexes, frames
+        self._clocks = clocks
 
     def look(
         self, frames: Sequence[KeptFrame], question: str, model: AskModel | None, *, joint: bool
@@ -90,31 +99,7 @@ class Inspection:
         except (Unreadable, BudgetExceeded):
             return None
 
-
-# VAM's inspection: frames of a span or of earlier results, looked at with a question.
-
-SEEN_SCORE, SHOWN_SCORE = 0.6, 0.2
-"""Scores of frames on which something was seen, and of others."""
-
-
-class Inspect:
-    """Looks at frames.
-
-    Args:
-        clocks: the times of day of streams.
-    """
-
-    def __init__(
-        self,
-        indexes: DocumentIndexes,
-        frames: FrameReader,
-        inspection: Inspection,
-        clocks: StreamClocks,
-    ) -> None:
-        self._indexes, self._frames = indexes, frames
-        self._inspection, self._clocks = inspection, clocks
-
-    def __call__(self, view: MemoryView, arguments: InspectArguments, use: ToolUse) -> Retrieval:
+    def inspect(self, view: MemoryView, arguments: InspectArguments, use: ToolUse) -> Retrieval:
         """Return the frames with what is seen on them.
 
         Raises:
@@ -124,7 +109,7 @@ class Inspect:
             raise InputError("frames are not inspected: that part is switched off")
         found = spread_frames(list(self._named(view, arguments)), arguments.frames)
         question = make_storable(arguments.query)
-        seen, readings = self._inspection.look(found, question, use.model, joint=arguments.joint)
+        seen, readings = self.look(found, question, use.model, joint=arguments.joint)
         known = seen | readings
         scores = [SEEN_SCORE if known.get(one.ref) else SHOWN_SCORE for one in found]
         images = self._frames.show(found, scores, readings)
@@ -181,12 +166,12 @@ def opened_tools(store: Store, toolbox: Toolbox, name: str) -> dict[str, RunTool
     """Open the tools of a strategy, which share the documents and frames that it keeps."""
     indexes = DocumentIndexes(store, toolbox.text, name)
     frames = FrameReader(store, toolbox, name)
-    inspection = Inspection(store, frames)
     clocks = StreamClocks(store)
+    inspection = Inspection(store, indexes, frames, clocks)
     search = Search(indexes, frames, inspection, clocks, toolbox.images)
     return {
         SEARCH: search,
-        FRAMES: FrameSearch(search),
-        INSPECT: Inspect(indexes, frames, inspection, clocks),
+        FRAMES: search.frames,
+        INSPECT: inspection.inspect,
         SUMMARIZE: Summarize(store, indexes, clocks, name),
     }

@@ -11,26 +11,17 @@ from pydantic import Field, NonNegativeInt
 
 from agent.builder import AskModel, BuildModels
 from agent.harness.inform import quote_untrusted
-from agent.reasoners.port import Unreadable
-from agent.reasoners.reply_schemas import with_schema
 from domain.asking import Question
 from domain.built import BuiltFrame
 from domain.errors import BlobGone
-from domain.people import TAG
+from domain.texts import one_line
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
-from models.messages import (
-    assistant,
-    join_lines,
-    prompts_beside,
-    sanitise,
-    sanitise_generated,
-    system,
-    user,
-)
+from models.messages import join_lines, prompts_beside, sanitise_generated
 from models.structured import StrictReply
 from strategies.asked import question_block
 from strategies.kept_frames import spread_frames
+from strategies.policy_parts import after_complaint, ask_sound, made_up, offering
 from strategies.vam.settings import DAY_S, SearchQuery, Source, VisualMemorySettings
 from strategies.vam.times import TimeRange, clock_words
 
@@ -63,13 +54,6 @@ def conclude_page(question: Question, history: str, complaint: str) -> str:
     """Return the request for the answer."""
     page = prompt("conclude", question=question_block(question), history=history or NOTHING)
     return after_complaint(page, complaint)
-
-
-def after_complaint(page: str, complaint: str) -> str:
-    """Return a page with what was wrong with the last reply, if anything."""
-    if not complaint:
-        return page
-    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint))}"
 
 
 def history_of(searches: Iterable[EvidenceRetrieved]) -> str:
@@ -106,16 +90,14 @@ class WrittenLines(StrictReply):
     @property
     def texts(self) -> list[str]:
         """The lines, each on one line and once."""
-        texts = (" ".join(line.split()) for line in self.lines)
-        return list(dict.fromkeys(text for text in texts if text))
+        return list(dict.fromkeys(filter(None, map(one_line, self.lines))))
 
     def complaints(self, material: Iterable[str]) -> list[str]:
         """Return what the model is asked to put right, given what it wrote of."""
         wrong = [] if self.texts else ["all lines are empty"]
         if any(len(text) > LONGEST_LINE for text in self.texts):
             wrong.append(f"a line is longer than {LONGEST_LINE} characters")
-        made_up = _tags(self.texts) - _tags(material)
-        return [*wrong, *(f"nobody goes by {tag}" for tag in sorted(made_up))]
+        return [*wrong, *made_up(self.texts, material)]
 
 
 class SeenFrame(StrictReply):
@@ -199,66 +181,43 @@ class PlannedReply(StrictReply):
     ]
 
 
-KINDS = {
-    "search": "PlannedSearch",
-    "inspect": "PlannedInspection",
-    "summarize": "PlannedSummary",
-    "answer": "PlannedAnswer",
-}
-"""The kinds of actions with the names of their schemas."""
-
-
 def plan_form(kinds: Collection[str], sources: Sequence[str]) -> type[PlannedReply]:
     """Return the schema of an action: only these kinds, and searches of these sources."""
-    form = PlannedReply.model_json_schema()
-    definitions, action = form["$defs"], form["properties"]["action"]
-    for kind, name in KINDS.items():
-        if kind not in kinds:
-            del definitions[name]
-            del action["discriminator"]["mapping"][kind]
-    action["oneOf"] = [one for one in action["oneOf"] if one["$ref"].split("/")[-1] in definitions]
+    reply = offering(PlannedReply, kinds)
+    definitions = reply.model_json_schema()["$defs"]
     if "Source" in definitions:
         definitions["Source"]["enum"] = list(sources)
-    return with_schema(PlannedReply, form)
+    return reply
 
 
-def _tags(texts: Iterable[str]) -> set[str]:
-    return {match[0] for text in texts for match in TAG.finditer(text)}
-
-
-class DocumentWriter:
-    """Writes the documents of events. It needs a language model.
+def write_document(
+    model: AskModel,
+    models: BuildModels,
+    settings: VisualMemorySettings,
+    span: TimeSpan,
+    lines: Sequence[str],
+    frames: Sequence[BuiltFrame],
+) -> list[str]:
+    """Return the lines of an event, from what is known of it, its frames and its video.
 
     Args:
-        models: the language model, and what loads images.
+        model: the language model.
+        models: what loads images and video.
+
+    Raises:
+        Unreadable: no reply can be read.
     """
-
-    def __init__(self, models: BuildModels, settings: VisualMemorySettings) -> None:
-        self._models, self._settings = models, settings
-
-    def document(
-        self, span: TimeSpan, lines: Sequence[str], frames: Sequence[BuiltFrame]
-    ) -> list[str]:
-        """Return the lines of an event, from what is known of it, its frames and its video.
-
-        Raises:
-            Unreadable: no reply can be read.
-        """
-        model = self._models.model
-        if model is None:
-            return list(lines)
-        shown = spread_frames(frames, self._settings.document_frames) if model.sees else []
-        images, labels = [], []
-        for frame in shown:
-            with suppress(BlobGone):  # Those whose files are gone are left out.
-                images.append(self._models.load_image(frame.blob))
-                labels.append(format_clock(frame.time_ms))
-        if model.sees and (video := self._models.load_clip(span)) is not None:
-            images.append(video)
-            labels.append(f"a video with sound, from {format_clock(span.start_ms)}")
-        rules = prompt("document_system", lines=self._settings.document_lines)
-        page = prompt("document", lines=shown_lines(lines), **clock_times(span, self._models.began))
-        return write_lines(model, "document", rules, page, lines, images, labels)
+    images, labels = [], []
+    for frame in spread_frames(frames, settings.document_frames) if model.sees else []:
+        with suppress(BlobGone):  # Those whose files are gone are left out.
+            images.append(models.load_image(frame.blob))
+            labels.append(format_clock(frame.time_ms))
+    if model.sees and (video := models.load_clip(span)) is not None:
+        images.append(video)
+        labels.append(f"a video with sound, from {format_clock(span.start_ms)}")
+    rules = prompt("document_system", lines=settings.document_lines)
+    page = prompt("document", lines=shown_lines(lines), **clock_times(span, models.began))
+    return write_lines(model, "document", rules, page, lines, images, labels)
 
 
 def write_lines(
@@ -275,29 +234,18 @@ def write_lines(
     Raises:
         Unreadable: they cannot be used then either.
     """
-    messages = [system(rules), user(page)]
     known = list(material)
-
-    def ask(name: str) -> WrittenLines:
-        return model.ask(name, messages, WrittenLines, images=images, labels=labels)
-
-    try:
-        reply = ask(purpose)
-        wrong = reply.complaints(known)
-        messages.append(assistant(reply.model_dump_json()))
-    except Unreadable as error:
-        wrong = [str(error)]
-    if wrong:
-        messages.append(user(repair_page(wrong)))
-        reply = ask(f"{purpose}-repair")
-        if wrong := reply.complaints(known):
-            raise Unreadable(wrong[0])
-    return reply.texts
-
-
-def repair_page(complaints: Iterable[str]) -> str:
-    """Return the request to reply again."""
-    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
+    return ask_sound(
+        model.ask,
+        purpose,
+        rules,
+        page,
+        WrittenLines,
+        lambda reply: reply.complaints(known),
+        strict=True,
+        images=images,
+        labels=labels,
+    ).texts
 
 
 def shown_lines(lines: Iterable[str]) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -31,38 +30,18 @@ if TYPE_CHECKING:
 # A threshold that follows the distances seen lately (Otsu).
 
 
-class AdaptiveThreshold:
-    """Otsu's threshold of the last distances; a fixed one until there are enough.
+def threshold(
+    recent: Sequence[float], fixed: float, settings: VisualMemorySettings, factor: float = 1.0
+) -> float:
+    """Return Otsu's threshold of the last distances times a factor; ``fixed`` for too few."""
+    return fixed if len(recent) < settings.least_distances else factor * otsu(recent)
 
-    Args:
-        fixed: the threshold until then.
-        least: so many distances are enough.
-        most: so many are remembered.
-        factor: what Otsu's threshold is multiplied by.
-        recent: the ``recent`` of a threshold that goes on.
-    """
 
-    def __init__(
-        self, fixed: float, least: int, most: int, factor: float = 1.0, recent: Iterable[float] = ()
-    ) -> None:
-        self._fixed, self._least, self._factor = fixed, least, factor
-        self._recent = deque(recent, maxlen=most)
-
-    @property
-    def recent(self) -> tuple[float, ...]:
-        """Return the distances that are remembered, oldest first."""
-        return tuple(self._recent)
-
-    @property
-    def value(self) -> float:
-        """Return the threshold as it is now."""
-        if len(self._recent) < self._least:
-            return self._fixed
-        return self._factor * otsu(self._recent)
-
-    def add(self, distance: float) -> None:
-        """Remember a distance."""
-        self._recent.append(distance)
+def remembered(
+    recent: tuple[float, ...], distance: float, settings: VisualMemorySettings
+) -> tuple[float, ...]:
+    """Return the distances that are remembered, oldest first, with one more."""
+    return (*recent, distance)[-settings.recent_distances :]
 
 
 def otsu(values: Iterable[float]) -> float:
@@ -168,39 +147,23 @@ def decode_plane(text: str) -> Grey | None:
 # What distances between frames are measured on: an image-text model, else colours and edges.
 
 
-class FrameVectors(Protocol):
-    """Gives frames their vectors. ``name`` says which they are; only those of one compare."""
+class FrameVectors(NamedTuple):
+    """Gives frames their vectors. ``name`` says which they are; only those of one compare.
+
+    ``vector``: returns the L2-normalised vector of an H x W x 3 BGR image, shape (D,).
+    """
 
     name: str
-
-    def vector(self, image: Image, /) -> Vector:
-        """Return the L2-normalised vector of an H x W x 3 BGR image, shape (D,)."""
-
-
-class LikenessVectors:
-    """Histograms of colours and edges (``perception/likeness.py``)."""
-
-    name = LIKENESS
-
-    def vector(self, image: Image, /) -> Vector:
-        """Return the vector of an image."""
-        return likeness(_rgb(image))
-
-
-class EncodedVectors:
-    """Vectors of the profile's image-text model."""
-
-    def __init__(self, encoder: ImageEncoder) -> None:
-        self._encoder, self.name = encoder, encoder.name
-
-    def vector(self, image: Image, /) -> Vector:
-        """Return the vector of an image."""
-        return np.asarray(self._encoder.images([_rgb(image)])[0], np.float32)
+    vector: Callable[[Image], Vector]
 
 
 def frame_vectors(encoder: ImageEncoder | None) -> FrameVectors:
     """Return the vectors that a profile has: of its image-text model, else of colours and edges."""
-    return LikenessVectors() if encoder is None else EncodedVectors(encoder)
+    if encoder is None:
+        return FrameVectors(LIKENESS, lambda image: likeness(_rgb(image)))
+    return FrameVectors(
+        encoder.name, lambda image: np.asarray(encoder.images([_rgb(image)])[0], np.float32)
+    )
 
 
 def distance(one: Vector, other: Vector) -> float:
@@ -219,12 +182,10 @@ class MomentState(Frozen):
     """What is carried on: the present moment, and the distances seen lately.
 
     ``vectors`` names what ``reference`` is of; ``reference`` is the vector of the moment's first
-    frame; ``start_ms`` is None before the first moment, ``end_ms`` None while the moment has one
-    frame.
+    frame, empty before the first moment; ``end_ms`` is None while the moment has one frame.
     """
 
     vectors: str = ""
-    start_ms: int | None = None
     end_ms: int | None = None
     reference: tuple[float, ...] = ()
     recent: tuple[float, ...] = ()
@@ -254,26 +215,9 @@ class Moments:
         self, settings: VisualMemorySettings, vectors: str, state: MomentState | None = None
     ) -> None:
         known = state or MomentState()
-        comparable = known.vectors == vectors
-        self._vectors = vectors
-        self._start, self._end = known.start_ms, known.end_ms
-        self._reference = np.asarray(known.reference if comparable else (), np.float32)
-        self._threshold = AdaptiveThreshold(
-            settings.moment_distance,
-            settings.least_distances,
-            settings.recent_distances,
-            recent=known.recent if comparable else (),
-        )
-
-    @property
-    def state(self) -> MomentState:
-        """Return what is carried on."""
-        return MomentState(
-            vectors=self._vectors,
-            start_ms=self._start,
-            end_ms=self._end,
-            reference=tuple(self._reference.tolist()),
-            recent=self._threshold.recent,
+        self._settings = settings
+        self.state = (
+            known if known.vectors == vectors else MomentState(vectors=vectors, end_ms=known.end_ms)
         )
 
     def add(self, time_ms: int, vector: Vector) -> MomentStep:
@@ -282,19 +226,19 @@ class Moments:
         At or under the threshold it waits as the end of the present moment; above it that end is
         committed, and the frame is the reference of the next.
         """
-        if not self._reference.size:
-            return self._begin(time_ms, vector, 0.0)
-        change = distance(self._reference, vector)
-        above = change > self._threshold.value
-        self._threshold.add(change)
-        if above:
-            return self._begin(time_ms, vector, change)
-        replaced, self._end = self._end, time_ms
-        return MomentStep(starts=False, change=change, replaced_ms=replaced)
-
-    def _begin(self, time_ms: int, vector: Vector, change: float) -> MomentStep:
-        self._start, self._end, self._reference = time_ms, None, vector
-        return MomentStep(starts=True, change=change)
+        known, change, begins = self.state, 0.0, True
+        recent = known.recent
+        if known.reference:
+            change = distance(np.asarray(known.reference, np.float32), vector)
+            begins = change > threshold(recent, self._settings.moment_distance, self._settings)
+            recent = remembered(recent, change, self._settings)
+        self.state = MomentState(
+            vectors=known.vectors,
+            end_ms=None if begins else time_ms,
+            reference=tuple(vector.tolist()) if begins else known.reference,
+            recent=recent,
+        )
+        return MomentStep(begins, change, None if begins else known.end_ms)
 
 
 # Events: runs of moments between local peaks of the distances between them.
@@ -329,29 +273,8 @@ class EventBounds:
     """
 
     def __init__(self, settings: VisualMemorySettings, state: EventState | None = None) -> None:
-        known = state or EventState()
-        self._longest = settings.event_ms
-        self._start, self._moment = known.start_ms, known.moment_ms
-        self._previous = known.previous
-        self._peak = known.peak
-        self._threshold = AdaptiveThreshold(
-            settings.event_distance,
-            settings.least_distances,
-            settings.recent_distances,
-            settings.event_relaxation,
-            known.recent,
-        )
-
-    @property
-    def state(self) -> EventState:
-        """Return what is carried on."""
-        return EventState(
-            start_ms=self._start,
-            moment_ms=self._moment,
-            previous=self._previous,
-            peak=self._peak,
-            recent=self._threshold.recent,
-        )
+        self._settings = settings
+        self.state = state or EventState()
 
     def add_moment(self, time_ms: int, change: float) -> list[EventStart]:
         """Add a moment that begins; return the events that are now known to have begun.
@@ -360,30 +283,39 @@ class EventBounds:
             time_ms: its first frame; ``pass_time`` has come to it before.
             change: its distance to the moment before.
         """
-        if self._start is None:
-            self._start = self._moment = time_ms
+        known = self.state
+        if known.start_ms is None:
+            self._change(start_ms=time_ms, moment_ms=time_ms)
             return [EventStart(time_ms, time_ms)]
-        peak = self._peak
-        begun = [self._begin_at(peak)] if peak is not None and peak[1] >= change else []
-        above = change > self._threshold.value and change > self._previous
         # An event that begins by its length may begin with this very moment.
-        new = time_ms > self._start
-        self._peak = (time_ms, change) if above and new else None
-        self._threshold.add(change)
-        self._moment, self._previous = time_ms, change
+        new = time_ms > known.start_ms
+        begun = [self._begin_at(known.peak)] if known.peak and known.peak[1] >= change else []
+        settings = self._settings
+        least = threshold(
+            known.recent, settings.event_distance, settings, settings.event_relaxation
+        )
+        self._change(
+            moment_ms=time_ms,
+            previous=change,
+            peak=(time_ms, change) if new and change > max(least, known.previous) else None,
+            recent=remembered(known.recent, change, settings),
+        )
         return begun
 
     def pass_time(self, time_ms: int) -> list[EventStart]:
         """Let time pass; return the events that begin since the one before is too long."""
-        begun: list[EventStart] = []
-        while self._start is not None and time_ms - self._start >= self._longest:
-            if self._peak is not None:
-                begun.append(self._begin_at(self._peak))
+        begun, longest = list[EventStart](), self._settings.event_ms
+        while (start := self.state.start_ms) is not None and time_ms - start >= longest:
+            if self.state.peak is not None:
+                begun.append(self._begin_at(self.state.peak))
                 continue
-            self._start += self._longest
-            begun.append(EventStart(self._start, self._moment or 0))
+            self._change(start_ms=start + longest)
+            begun.append(EventStart(start + longest, self.state.moment_ms or 0))
         return begun
 
     def _begin_at(self, peak: tuple[int, float]) -> EventStart:
-        self._start, self._peak = peak[0], None
+        self._change(start_ms=peak[0], peak=None)
         return EventStart(peak[0], peak[0])
+
+    def _change(self, **changed: Any) -> None:
+        self.state = self.state.model_copy(update=changed)

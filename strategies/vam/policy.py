@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from agent.harness.inform import LoadedPictures
 from agent.model_calls import Calls
 from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
-from models.messages import assistant, prompts_beside, system, user
+from domain.texts import one_line
+from models.messages import prompts_beside
 from strategies.asked import question_block
 from strategies.policy_parts import (
+    AskingPolicy,
     RuleWalk,
+    ask_sound,
     last_noted,
     options_argument,
-    pictures_to_send,
     use_tool,
 )
 from strategies.vam.model_writer import (
@@ -33,7 +35,6 @@ from strategies.vam.model_writer import (
     plan_form,
     plan_page,
     plan_system,
-    repair_page,
 )
 from strategies.vam.settings import LOOKING, SUMMARIES
 from strategies.vam.times import timed_question
@@ -90,7 +91,7 @@ class LocalWalk(RuleWalk):
         return Action(kind="answer", reason="the walk is done")
 
 
-class PlanningPolicy:
+class PlanningPolicy(AskingPolicy):
     """Routes the question, then plans each action with the language model.
 
     Args:
@@ -98,8 +99,8 @@ class PlanningPolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
         offered = [tool.name for tool in parts.tools]
+        super().__init__(parts, calls, "" if FRAMES in offered else NO_IMAGES)
         off = {INSPECT} if LOOKING in parts.without else set()
         off |= {SUMMARIZE} if SUMMARIES in parts.without else set()
         self._tools = [name for name in (SEARCH, INSPECT, SUMMARIZE) if name not in off]
@@ -108,8 +109,6 @@ class PlanningPolicy:
             "event",
             *(["summary"] if SUMMARIZE not in off else []),
         ]
-        notes = [parts.responder.note, "" if FRAMES in offered else NO_IMAGES]
-        self.name, self.note = parts.responder.name, " ".join(note for note in notes if note)
 
     def act(self, decision: DecisionContext) -> Action:
         """Route in the first round; then plan. What cannot be read becomes a permissive search."""
@@ -122,7 +121,7 @@ class PlanningPolicy:
         try:
             reply = self._plan(decision)
             planned = reply.action
-            reason = " ".join(reply.reason.split())
+            reason = one_line(reply.reason)
             if isinstance(planned, PlannedAnswer):
                 return Action(kind="answer", reason=reason, note=planned.model_dump_json())
             if isinstance(planned, PlannedSummary):
@@ -155,17 +154,15 @@ class PlanningPolicy:
         if planned is None or decision.complaint:
             history = history_of(one.found for one in decision.searches)
             page = conclude_page(decision.question, history, decision.complaint)
-            loaded = self._pictures(decision, ANSWER_SHARE)
-            rules = plan_system(self._settings.rounds, (), self._sources)
-            reply = self._calls.ask(
+            reply = self._ask(
+                decision,
                 "conclude",
-                [system(rules), user(page)],
+                plan_system(self._settings.rounds, (), self._sources),
+                page,
                 plan_form(["answer"], self._sources),
-                round=decision.round,
-                temperature=TEMPERATURE,
-                images=loaded.images,
-                labels=loaded.labels,
+                shown=self._pictures(decision, ANSWER_SHARE),
                 last=True,
+                temperature=TEMPERATURE,
             )
             if not isinstance(reply.action, PlannedAnswer):
                 raise Unreadable("answer the question: no other action is left")
@@ -174,7 +171,7 @@ class PlanningPolicy:
         best = best_result(decision, planned.best_ref)
         options = bool(decision.question.options)
         return Conclusion(
-            text=" ".join(planned.answer.split()) or option,
+            text=one_line(planned.answer) or option,
             option=option or None,
             refs=() if best is None else (best.ref,),
             not_in_memory=best is None or not (planned.found or options),
@@ -182,14 +179,10 @@ class PlanningPolicy:
 
     def _route(self, decision: DecisionContext) -> Action | None:
         """Return the first action where the router says so; None: it is planned."""
-        messages = [
-            system(prompt("route_system")),
-            user(prompt("route", question=question_block(decision.question))),
-        ]
+        rules = prompt("route_system")
+        page = prompt("route", question=question_block(decision.question))
         try:
-            reply = self._calls.ask(
-                "route", messages, RouteReply, round=decision.round, temperature=TEMPERATURE
-            )
+            reply = self._ask(decision, "route", rules, page, RouteReply, temperature=TEMPERATURE)
         except Unreadable:
             return None
         if reply.route == "answer":
@@ -218,34 +211,20 @@ class PlanningPolicy:
         rounds = self._settings.rounds
         history = history_of(one.found for one in decision.searches)
         page = plan_page(decision.question, history, decision.round, rounds, decision.complaint)
-        messages = [system(plan_system(rounds, self._tools, self._sources)), user(page)]
         kinds = [*self._tools, *(["answer"] if decision.searches else [])]
-        form = plan_form(kinds, self._sources)
         loaded = self._pictures(decision, DECIDE_SHARE)
-
-        def ask(purpose: str) -> PlannedReply:
-            return self._calls.ask(
-                purpose,
-                messages,
-                form,
-                round=decision.round,
-                temperature=TEMPERATURE,
-                images=loaded.images,
-                labels=loaded.labels,
-            )
-
-        try:
-            reply = ask("plan")
-            wrong = self._complaints(reply, kinds)
-            messages.append(assistant(reply.model_dump_json()))
-        except Unreadable as error:
-            wrong = [str(error)]
-        if wrong:
-            messages.append(user(repair_page(wrong)))
-            reply = ask("plan-repair")
-            if wrong := self._complaints(reply, kinds):
-                raise Unreadable(wrong[0])
-        return reply
+        return ask_sound(
+            partial(self._calls.ask, round=decision.round),
+            "plan",
+            plan_system(rounds, self._tools, self._sources),
+            page,
+            plan_form(kinds, self._sources),
+            lambda reply: self._complaints(reply, kinds),
+            strict=True,
+            temperature=TEMPERATURE,
+            images=loaded.images,
+            labels=loaded.labels,
+        )
 
     def _complaints(self, reply: PlannedReply, kinds: Sequence[str]) -> list[str]:
         action = reply.action
@@ -255,9 +234,6 @@ class PlanningPolicy:
             off = [str(one) for one in action.sources if one not in self._sources]
             return [f"{one} is no source here" for one in off]
         return []
-
-    def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
-        return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)
 
 
 def best_result(decision: DecisionContext, best: BestRef | None) -> Evidence | None:

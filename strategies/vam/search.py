@@ -13,21 +13,11 @@ from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.query_context import TEMPERATURE
-from retrieval.relevance import closeness_threshold
 from retrieval.result import Retrieval
-from strategies.asked import quotation, weigh_documents
+from strategies.asked import documents_found
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
-from strategies.vam.settings import (
-    MOST_INSPECTED,
-    SUMMARIES,
-    SUMMARY,
-    FrameArguments,
-    SearchArguments,
-    SearchQuery,
-    Source,
-)
+from strategies.vam import settings
 from strategies.vam.times import (
     NO_CLOCK,
     AnchorMatch,
@@ -91,7 +81,9 @@ class Search:
         self._indexes, self._frames = indexes, frames
         self._inspection, self._clocks, self._images = inspection, clocks, images
 
-    def __call__(self, view: MemoryView, arguments: SearchArguments, use: ToolUse) -> Retrieval:
+    def __call__(
+        self, view: MemoryView, arguments: settings.SearchArguments, use: ToolUse
+    ) -> Retrieval:
         """Return what is found, best first, scored by option if there are any.
 
         Raises:
@@ -138,9 +130,25 @@ class Search:
         self._by_example(results, view, arguments, inside)
         return self._retrieval(view, arguments, results, all_documents, use)
 
+    def frames(
+        self, view: MemoryView, arguments: settings.FrameArguments, use: ToolUse
+    ) -> Retrieval:
+        """Return the frames nearest to a text.
+
+        Raises:
+            InputError: the profile has no image-text model.
+        """
+        query = settings.SearchQuery(q=arguments.query, top_k=arguments.top_k, threshold=0.0)
+        made = self(
+            view, settings.SearchArguments(queries=(query,), sources=(settings.Source.FRAME,)), use
+        )
+        if not made.images:
+            raise InputError(made.searched)
+        return made.model_copy(update={"mode": "frames"})
+
     def _span(
         self,
-        arguments: SearchArguments,
+        arguments: settings.SearchArguments,
         view: MemoryView,
         scope: Scope,
         documents: EventDocuments,
@@ -172,7 +180,7 @@ class Search:
         results: Results,
     ) -> list[AnchorMatch]:
         """Return the events that match an anchor; where its frames can be judged, only those."""
-        events = documents.those(lambda one: not one.level.startswith(SUMMARY))
+        events = documents.those(lambda one: not one.level.startswith(settings.SUMMARY))
         query = make_storable(anchor.q)
         (vector,) = embed_queries(self._indexes.text, [query])
         found = anchor_matches(events, query, vector, anchor.threshold, anchor.top_k)
@@ -196,11 +204,11 @@ class Search:
         self,
         results: Results,
         view: MemoryView,
-        arguments: SearchArguments,
+        arguments: settings.SearchArguments,
         inside: dict[str, TimeSpan],
     ) -> None:
         """Find frames by what they show, with the image-text model."""
-        if arguments.sources and Source.FRAME not in arguments.sources:
+        if arguments.sources and settings.Source.FRAME not in arguments.sources:
             return
         if self._images is None:
             results.searched["frames not by text: this profile has no image-text model"] = None
@@ -217,7 +225,7 @@ class Search:
         self,
         results: Results,
         view: MemoryView,
-        arguments: SearchArguments,
+        arguments: settings.SearchArguments,
         inside: dict[str, TimeSpan],
     ) -> None:
         """Find frames that look like a result."""
@@ -236,13 +244,13 @@ class Search:
         )
         if example is None:
             raise NotFound(f"no frame that is kept in these videos belongs to {ref}")
-        query = arguments.queries[0] if arguments.queries else SearchQuery(q="alike")
+        query = arguments.queries[0] if arguments.queries else settings.SearchQuery(q="alike")
         most = query.top_k if not inside else MOST_WITHIN
         for one in _in_spans(self._frames.alike(view, example, most), inside)[: query.top_k]:
             self._add_frame(results, one, query)
         results.searched[f"frames that look like {example.ref}"] = None
 
-    def _add_frame(self, results: Results, found: ScoredFrame, query: SearchQuery) -> None:
+    def _add_frame(self, results: Results, found: ScoredFrame, query: settings.SearchQuery) -> None:
         if len(results.inspected) < query.inspect_k:
             results.inspected[found.frame.ref] = [found.frame]
         known = results.frames.get(found.frame.ref)
@@ -252,17 +260,18 @@ class Search:
     def _retrieval(
         self,
         view: MemoryView,
-        arguments: SearchArguments,
+        arguments: settings.SearchArguments,
         results: Results,
         documents: Sequence[EventDocuments],
         use: ToolUse,
     ) -> Retrieval:
         found = [one for one in results.documents.values() if one.document.ref not in use.seen]
         found.sort(key=lambda one: -one.score)
-        pieces = [one.piece for one in found]
         frames = sorted(results.frames.values(), key=lambda one: -one.score)
         fresh = [one for one in frames if one.frame.ref not in use.seen]
-        looked = [one for frames in results.inspected.values() for one in frames][:MOST_INSPECTED]
+        looked = [one for frames in results.inspected.values() for one in frames][
+            : settings.MOST_INSPECTED
+        ]
         question = arguments.question or arguments.query
         seen, readings = self._inspection.look(looked, question, use.model, joint=arguments.joint)
         # The frames that are shown: those found, and those looked at.
@@ -275,58 +284,42 @@ class Search:
             [one.frame for one in ranked], [one.score for one in ranked], readings
         )
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
-        weighed = weigh_documents(
-            self._indexes.text, documents, query, arguments.options, view, found
-        )
         shown = (
             one.model_copy(update={"seen": seen.get(one.ref, "")})
             for one in map(image_evidence, images)
         )
-        pieces = [*self._clocks.named([*pieces, *shown])]
-        best = max((piece.score for piece in pieces), default=0.0)
-        close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
-        return Retrieval(
-            mode="search",
-            query=query,
-            evidence=tuple(sorted(pieces, key=lambda piece: -piece.score)),
-            images=tuple(images),
-            nothing_close=not close,
-            searched="; ".join(results.searched),
-            weighed=weighed,
-            temperature=TEMPERATURE,
-            quotes=() if arguments.options else quotation(self._indexes, query, found),
+        pieces = self._clocks.named([*(one.piece for one in found), *shown])
+        return documents_found(
+            self._indexes,
+            "search",
+            query,
+            arguments.options,
+            view,
+            use,
+            documents,
+            found,
+            sorted(pieces, key=lambda piece: -piece.score),
+            images,
+            "; ".join(results.searched),
         )
 
 
-class FrameSearch:
-    """Finds frames by what they show."""
-
-    def __init__(self, search: Search) -> None:
-        self._search = search
-
-    def __call__(self, view: MemoryView, arguments: FrameArguments, use: ToolUse) -> Retrieval:
-        """Return the frames nearest to a text.
-
-        Raises:
-            InputError: the profile has no image-text model.
-        """
-        query = SearchQuery(q=arguments.query, top_k=arguments.top_k, threshold=0.0)
-        wanted = SearchArguments(queries=(query,), sources=(Source.FRAME,))
-        made = self._search(view, wanted, use)
-        if not made.images:
-            raise InputError(made.searched)
-        return made.model_copy(update={"mode": "frames"})
-
-
 def _within(
-    documents: EventDocuments, span: TimeSpan | None, sources: Sequence[Source], use: ToolUse
+    documents: EventDocuments,
+    span: TimeSpan | None,
+    sources: Sequence[settings.Source],
+    use: ToolUse,
 ) -> EventDocuments:
-    wanted = set(sources) or {Source.EVENT, Source.SUMMARY}
-    if SUMMARIES in use.without:
-        wanted.discard(Source.SUMMARY)
+    wanted = set(sources) or {settings.Source.EVENT, settings.Source.SUMMARY}
+    if settings.SUMMARIES in use.without:
+        wanted.discard(settings.Source.SUMMARY)
 
     def keep(one: EventDocument) -> bool:
-        source = Source.SUMMARY if one.level.startswith(SUMMARY) else Source.EVENT
+        source = (
+            settings.Source.SUMMARY
+            if one.level.startswith(settings.SUMMARY)
+            else settings.Source.EVENT
+        )
         return source in wanted and (span is None or one.span.overlap_ms(span) > 0)
 
     return documents.those(keep)

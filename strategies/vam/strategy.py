@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
 from domain.later import Later
+from strategies.vam import settings
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
-from strategies.vam.settings import (
-    LOOKING,
-    PARTS,
-    SUMMARIES,
-    FrameArguments,
-    InspectArguments,
-    SearchArguments,
-    SummarizeArguments,
-    VisualMemorySettings,
-)
 from strategies.vam.visual_memory import tier_names
 
 NAME = "vam"
-SETTINGS = VisualMemorySettings()
+SETTINGS = settings.VisualMemorySettings()
 # They import OpenCV and models, which lists of strategies do without.
 LOOK, BUILD = Later("strategies.vam.inspection"), Later("strategies.vam.builder")
 KEEP = Later("strategies.vam.visual_memory")
@@ -31,23 +22,23 @@ TOOLS = (
     Tool(
         name=SEARCH,
         description="Finds frames, events and summaries, within times that may be anchored.",
-        arguments=SearchArguments,
+        arguments=settings.SearchArguments,
     ),
     Tool(
         name=FRAMES,
         description="Finds kept frames by what they show; needs an image-text model.",
-        arguments=FrameArguments,
+        arguments=settings.FrameArguments,
         needs=lambda profile: profile.images is not None,
     ),
     Tool(
         name=INSPECT,
         description="Looks at kept frames of a span or of earlier results with a question.",
-        arguments=InspectArguments,
+        arguments=settings.InspectArguments,
     ),
     Tool(
         name=SUMMARIZE,
         description="Summarises a span in windows of any length; the summaries are kept.",
-        arguments=SummarizeArguments,
+        arguments=settings.SummarizeArguments,
     ),
 )
 
@@ -68,10 +59,10 @@ STRATEGY = Strategy(
     tools=TOOLS,
     open_tools=lambda store, toolbox: LOOK.opened_tools(store, toolbox, NAME),
     policy=answer_from_memory,
-    builder=lambda: BUILD.EventBuilder(SETTINGS),
-    keeper=lambda: KEEP.MomentKeeper(SETTINGS),
+    builder=lambda: BUILD.event_builder(SETTINGS),
+    keeper=lambda: KEEP.moment_keeper(SETTINGS),
     rounds=SETTINGS.rounds,
-    parts=PARTS,
-    part_tools={SUMMARIES: SUMMARIZE, LOOKING: INSPECT},
+    parts=settings.PARTS,
+    part_tools={settings.SUMMARIES: SUMMARIZE, settings.LOOKING: INSPECT},
     tiers=tier_names(SETTINGS),
 )

@@ -11,7 +11,7 @@ from agent.builder import note_rules, note_writer, step_writers
 from agent.reasoners.port import Unreadable
 from agent.strategy import ToolUse
 from domain.asking import Evidence
-from domain.built import RULES, Change, NodeDraft
+from domain.built import RULES, Change, Node
 from domain.errors import BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
@@ -133,7 +133,7 @@ class Summarize:
             lines = _written(window, arguments, events, model, began)
         vector = mean_direction(self._indexes.text.embed(lines))
         text, clip = BREAK.join(lines), window.from_clip
-        draft = NodeDraft(level, window.number, text, window.span, clip, vector=vector)
+        draft = Node(level, window.number, text, window.span, clip, vector=vector)
         with self._store.begin() as session:
             lock_video(session, scope.video)
             built = read_built(session, scope.video, self._builder)
@@ -145,7 +145,7 @@ class Summarize:
             built = read_built(session, scope.video, self._builder)
         node = next(n for n in built.nodes if n.level == level and n.from_clip == clip)
         return EventDocument(
-            window.number, window.span, text, vector, node.id, level, window.from_clip
+            level, window.number, text, window.span, clip, vector=vector, id=node.id
         )
 
 

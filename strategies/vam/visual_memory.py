@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from domain.base import Frozen
-from perception.frame_keeper import FrameChange, FrameToKeep, KeptFrames, State
+from perception.frame_keeper import FrameChange, FrameKeeper, FrameToKeep, KeptFrames, State
 from strategies.vam.moments import (
     EventBounds,
     EventStart,
@@ -266,68 +266,43 @@ class VisualMemory:
 # Keeps the frames of moments and events while a video is watched, thinned out with age.
 
 
-class MomentKeeper:
-    """Keeps the first and last frame of each moment."""
+def moment_keeper(settings: VisualMemorySettings) -> FrameKeeper:
+    """Return what keeps the first and last frame of each moment."""
 
-    version = 1
+    def size_of(tier: int) -> tuple[int | None, int | None]:
+        """Return the longest side and the JPEG quality of a tier; None: as it is."""
+        older = settings.tiers[tier - 1] if tier else None
+        return (older.side, older.quality) if older else (None, None)
 
-    def __init__(self, settings: VisualMemorySettings) -> None:
-        self._settings = settings
-        self.every_ms = settings.every_ms
-
-    def begin(
-        self,
-        video: Video,  # noqa: ARG002 - moments are the same of every video
+    def keep(
+        _video: Video,
         carried: State,
         encoder: ImageEncoder | None,
-    ) -> MomentKeeping:
-        """Begin, or go on."""
-        return MomentKeeping(
-            self._settings, frame_vectors(encoder), VisualState.model_validate(carried)
-        )
-
-
-class MomentKeeping:
-    """The keeper at work.
-
-    Args:
-        vectors: what distances are measured on.
-    """
-
-    def __init__(
-        self, settings: VisualMemorySettings, vectors: FrameVectors, state: VisualState
-    ) -> None:
-        self._settings, self._vectors = settings, vectors.name
-        self._memory = VisualMemory(settings, vectors, state)
-
-    def clip(self, clip: Clip, frames: Iterator[tuple[int, Image]]) -> KeptFrames:
+        clip: Clip,
+        frames: Iterator[tuple[int, Image]],
+    ) -> KeptFrames:
         """Keep the frames that stay of a clip, and thin out earlier ones."""
+        vectors = frame_vectors(encoder)
+        memory = VisualMemory(settings, vectors, VisualState.model_validate(carried))
         for time, image in frames:
-            self._memory.add(time, image)
-        change = self._memory.end_clip(clip.span.end_ms)
+            memory.add(time, image)
+        change = memory.end_clip(clip.span.end_ms)
         kept = list[FrameToKeep]()
         for one in change.added.values():
             vector = change.vectors[one.time_ms]
-            side, quality = self._size(one.tier)
+            side, quality = size_of(one.tier)
             kept.append(
-                FrameToKeep(one.time_ms, one.reason, one.tier, side, quality, vector, self._vectors)
+                FrameToKeep(one.time_ms, one.reason, one.tier, side, quality, vector, vectors.name)
             )
         changed = list[FrameChange]()
         for time in sorted(change.reasons.keys() | change.tiers.keys()):
             tier = change.tiers.get(time)
-            changed.append(
-                FrameChange(time, change.reasons.get(time), tier, *self._size(tier or 0))
-            )
+            changed.append(FrameChange(time, change.reasons.get(time), tier, *size_of(tier or 0)))
         return KeptFrames(
             frames=kept,
-            state=self._memory.state.model_dump(mode="json"),
+            state=memory.state.model_dump(mode="json"),
             dropped=change.dropped,
             changed=changed,
         )
 
-    def _size(self, tier: int) -> tuple[int | None, int | None]:
-        """Return the longest side and the JPEG quality of a tier; None: as it is."""
-        if tier == 0:
-            return None, None
-        older = self._settings.tiers[tier - 1]
-        return older.side, older.quality
+    return FrameKeeper(version=2, every_ms=settings.every_ms, keep=keep)

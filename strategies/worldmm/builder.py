@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from agent.builder import BuildModels, note_rules
+from agent.builder import BuildModels, MemoryBuilder, note_rules
 from agent.reasoners.port import Unreadable
 from domain.built import (
     BuiltMemory,
     Change,
-    EntityDraft,
+    Entity,
     EntityKey,
-    NodeDraft,
-    RelationDraft,
+    Node,
+    Relation,
     WatchedClip,
 )
 from domain.media import Video
-from domain.memories import MemoryKind, MemorySource
+from domain.memories import Memory, MemoryKind
 from domain.people import TAG
 from domain.stated import EntityKind, StatedFacts
 from domain.time import TimeSpan
 from retrieval.chapters import BREAK, DocumentCounts, coarser_caption
 from retrieval.english import Known, is_narrated
-from strategies.worldmm.captions import (
-    MENTIONED,
-    ScaleWindow,
-    SeenLine,
-    due_windows,
-    extract,
-    finer_windows,
-    finest_caption,
-    level_of,
-    summarised_scale,
-)
+from strategies.worldmm import captions
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.semantic_build import SemanticBuild, SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
@@ -42,21 +33,14 @@ from strategies.worldmm.settings import WorldMemorySettings
 _LOG = logging.getLogger(f"homer.{__name__}")
 
 
-class WorldBuilder:
-    """Builds ten minutes at a time, by rules or with a language model."""
-
-    version = 1
-
-    def __init__(self, settings: WorldMemorySettings | None = None) -> None:
-        self._settings = settings or WorldMemorySettings()
-        self.step_ms = self._settings.semantic_window_ms
-        self.look_back_ms = max(self._settings.scales_ms[0], self._settings.short_scales_ms[0])
-
-    def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], models: BuildModels
-    ) -> WorldBuild:
-        """Begin or resume the build of a video."""
-        return WorldBuild(self._settings, video, built, earlier, models)
+def world_builder(settings: WorldMemorySettings) -> MemoryBuilder:
+    """Return what builds ten minutes at a time, by rules or with a language model."""
+    return MemoryBuilder(
+        version=1,
+        step_ms=settings.semantic_window_ms,
+        look_back_ms=max(settings.scales_ms[0], settings.short_scales_ms[0]),
+        begin=partial(WorldBuild, settings),
+    )
 
 
 class WorldBuild:
@@ -83,8 +67,8 @@ class WorldBuild:
         self._writer = ModelWriter(models.model, settings) if models.model else None
         self._scales = settings.scales(video.duration_ms or None)
         self._built_ms = earlier[-1].span.end_ms if earlier else 0
-        self._lines = [line for clip in earlier for line in seen_lines(clip)]
-        scales = {level_of(scale): scale for scale in self._scales}
+        self._lines = seen_lines(earlier)
+        scales = {captions.level_of(scale): scale for scale in self._scales}
         stored = [(scales[node.level], node) for node in built.nodes if node.level in scales]
         self._captions = {(scale, node.number): node.text for scale, node in stored}
         self._counts = DocumentCounts()
@@ -93,19 +77,19 @@ class WorldBuild:
                 self._counts.add(text)
         self._types = {entity.key.name: entity.key.type for entity in built.entities}
         by_model = SemanticByModel(settings, self._writer, models.embed) if self._writer else None
-        finest = level_of(self._scales[0])
+        finest = captions.level_of(self._scales[0])
         self._semantic = SemanticBuild(settings, built, finest, self._key, by_model)
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the captions that these clips complete, with their entities and triples."""
         if not clips:
             return Change()
-        lines = [line for clip in clips for line in seen_lines(clip)]
+        lines = seen_lines(clips)
         self._lines += lines
         seen_ms = clips[-1].span.end_ms
         people = {name for name, kind in self._types.items() if kind == EntityKind.PERSON}
-        people |= {line.speaker for line in lines if line.speaker}
-        described = [line.text for line in lines if not line.speaker]
+        people |= {who for line in lines if (who := captions.speaker_of(line))}
+        described = [line.text for line in lines if not captions.speaker_of(line)]
         names = tuple(sorted(name for name in people if not TAG.fullmatch(name)))
         known = Known(people=names, narrated=bool(described) and is_narrated(described))
         nodes, written = [], []
@@ -117,7 +101,7 @@ class WorldBuild:
                 nodes.append(self._node(window, text, clip, seen_ms))
                 written.append((window, clip, self._written_facts(text, known)))
         left = [n.text for n, (*_, found) in zip(nodes, written, strict=True) if found is None]
-        by_rules = iter(extract(self._parser, left, known))
+        by_rules = iter(captions.extract(self._parser, left, known))
         extracts = [(window, clip, found or next(by_rules)) for window, clip, found in written]
         before = frozenset(self._types)
         for _, _, found in extracts:
@@ -138,35 +122,33 @@ class WorldBuild:
         first: dict[EntityKey, int] = {}
         for relation in relations:
             for key in (relation.subject, relation.object):
-                first[key] = min(first.get(key, relation.clip), relation.clip)
+                first[key] = min(first.get(key, relation.from_clip), relation.from_clip)
         new = {key: clip for key, clip in first.items() if key.name not in before}
-        triples = [one for one in relations if one.predicate != MENTIONED]
+        triples = [one for one in relations if one.predicate != captions.MENTIONED]
         texts = [node.text for node in nodes] + [key.name for key in new]
-        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
+        distinct = list(dict.fromkeys([*texts, *(one.text for one in triples)]))
         vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
         return Change(
             nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
-            entities=[
-                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
-            ],
-            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
+            entities=[Entity(key, clip, vector=vectors[key.name]) for key, clip in new.items()],
+            relations=[replace(one, vector=vectors.get(one.text)) for one in relations],
             closed=closed,
         )
 
-    def _due(self, seen_ms: int, *, ended: bool) -> Iterator[ScaleWindow]:
+    def _due(self, seen_ms: int, *, ended: bool) -> Iterator[captions.ScaleWindow]:
         times = [line.span.start_ms for line in self._lines]
         finest = self._scales[0]
         times += [number * finest for scale, number in self._captions if scale == finest]
         coarsest = self._scales[-1]
         open_from = self._built_ms // coarsest * coarsest
         recent = [time for time in times if time >= open_from]
-        yield from due_windows(self._scales, recent, self._built_ms, seen_ms, ended=ended)
+        yield from captions.due_windows(self._scales, recent, self._built_ms, seen_ms, ended=ended)
 
-    def _caption(self, window: ScaleWindow) -> str:
+    def _caption(self, window: captions.ScaleWindow) -> str:
         """Write the caption of a window; "" where there was nothing."""
-        finer = summarised_scale(self._scales, window.scale_ms)
+        finer = captions.summarised_scale(self._scales, window.scale_ms)
         if finer is None:
-            text = finest_caption(
+            text = captions.finest_caption(
                 line
                 for line in self._lines
                 if window.span.start_ms <= line.span.start_ms < window.span.end_ms
@@ -175,7 +157,7 @@ class WorldBuild:
             if text:
                 self._counts.add(text)
         else:
-            parts = [(one.scale_ms, one.number) for one in finer_windows(window, finer)]
+            parts = [(one.scale_ms, one.number) for one in captions.finer_windows(window, finer)]
             texts = [self._captions[part] for part in parts if part in self._captions]
             text = coarser_caption(texts, self._counts, self._settings.summary_sentences)
             text = self._written(window, texts, text)
@@ -183,7 +165,7 @@ class WorldBuild:
             self._captions[window.scale_ms, window.number] = text
         return text
 
-    def _written(self, window: ScaleWindow, lines: Sequence[str], by_rules: str) -> str:
+    def _written(self, window: captions.ScaleWindow, lines: Sequence[str], by_rules: str) -> str:
         """Return the model's caption; that by rules without a model, or without a reply."""
         if self._writer is None or not by_rules:
             return by_rules
@@ -203,36 +185,38 @@ class WorldBuild:
             note_rules(_LOG, "the triples of a caption are by rules: no reply could be read")
         return None
 
-    def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> NodeDraft:
-        finer = summarised_scale(self._scales, window.scale_ms)
-        parts = [] if finer is None else list(finer_windows(window, finer))
-        return NodeDraft(
-            level=level_of(window.scale_ms),
+    def _node(self, window: captions.ScaleWindow, text: str, clip: int, seen_ms: int) -> Node:
+        finer = captions.summarised_scale(self._scales, window.scale_ms)
+        parts = [] if finer is None else list(captions.finer_windows(window, finer))
+        return Node(
+            level=captions.level_of(window.scale_ms),
             number=window.number,
             text=text,
             span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
-            clip=clip,
+            from_clip=clip,
             children=tuple(
                 one.number for one in parts if (one.scale_ms, one.number) in self._captions
             ),
         )
 
     def _relations(
-        self, found: StatedFacts, window: ScaleWindow, clip: int, seen_ms: int
-    ) -> Iterator[RelationDraft]:
+        self, found: StatedFacts, window: captions.ScaleWindow, clip: int, seen_ms: int
+    ) -> Iterator[Relation]:
         """Yield the triples of a caption, and a mention of every entity that is in none."""
         ends = {name for triple in found.triples for name in (triple.subject, triple.object)}
         stated = [(one.subject, one.predicate, one.object) for one in found.triples]
-        mentions = [(e.name, MENTIONED, e.name) for e in found.entities if e.name not in ends]
-        level = level_of(window.scale_ms)
+        mentions = [
+            (e.name, captions.MENTIONED, e.name) for e in found.entities if e.name not in ends
+        ]
+        level = captions.level_of(window.scale_ms)
         for subject, predicate, target in [*stated, *mentions]:
-            yield RelationDraft(
+            yield Relation(
                 level=level,
                 subject=self._key(subject),
                 predicate=predicate,
                 object=self._key(target),
                 span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
-                clip=clip,
+                from_clip=clip,
                 evidence=(clip,),
                 node=(level, window.number),
             )
@@ -241,15 +225,6 @@ class WorldBuild:
         return EntityKey(self._types.setdefault(name, str(EntityKind.CONCEPT)), name)
 
 
-def triple_text(relation: RelationDraft) -> str:
-    """Return a relation as a sentence, as it is embedded and shown."""
-    return f"{relation.subject.name} {relation.predicate} {relation.object.name}"
-
-
-def seen_lines(clip: WatchedClip) -> Iterator[SeenLine]:
-    """Yield what happened in a clip: its episodic lines."""
-    for line in clip.lines:
-        if line.kind is MemoryKind.EPISODIC:
-            said = line.source is MemorySource.SAID
-            speaker = line.speaker or "" if said else ""
-            yield SeenLine(span=line.span, text=line.text, speaker=speaker)
+def seen_lines(clips: Iterable[WatchedClip]) -> list[Memory]:
+    """Return what happened in clips: their episodic lines."""
+    return [one for clip in clips for one in clip.lines if one.kind is MemoryKind.EPISODIC]

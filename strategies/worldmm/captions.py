@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
+from domain.memories import Line, MemorySource
 from domain.stated import StatedFacts
 from domain.time import TimeSpan
 from models.sentences import SentenceParser
@@ -114,24 +115,18 @@ def finer_windows(window: ScaleWindow, scale_ms: int) -> Iterator[ScaleWindow]:
 # Captions of the finest windows without a language model: the lines in them; pure.
 
 
-class SeenLine(Frozen):
-    """A line of a video: what was said, with its speaker, or seen, with ``speaker`` empty."""
-
-    span: TimeSpan
-    text: str
-    speaker: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """The text, with who said it."""
-        text = " ".join(self.text.split())
-        return f"{self.speaker}: {text}" if self.speaker else text
+def speaker_of(line: Line) -> str:
+    """Return who says a line; "" where it is not said."""
+    return (line.speaker or "") if line.source is MemorySource.SAID else ""
 
 
-def finest_caption(lines: Iterable[SeenLine]) -> str:
+def finest_caption(lines: Iterable[Line]) -> str:
     """Return the caption of a window of the finest scale: its lines in order, each once."""
     ordered = sorted(lines, key=lambda line: (line.span.start_ms, line.span.end_ms))
-    return BREAK.join(dict.fromkeys(line.sentence for line in ordered if line.text.strip()))
+    texts = ((speaker_of(line), " ".join(line.text.split())) for line in ordered)
+    return BREAK.join(
+        dict.fromkeys(f"{who}: {text}" if who else text for who, text in texts if text)
+    )
 
 
 # Entities and triples of captions without a language model.

@@ -15,10 +15,8 @@ from agent.builder import AskModel
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Unreadable
 from domain.asking import Evidence
-from domain.base import Frozen
 from domain.errors import BudgetExceeded
 from domain.stated import Triple
-from domain.time import TimeSpan
 from models.messages import prompts_beside, system, user
 from strategies.worldmm.replies import ChooseReply, FilterReply, choose_page, filter_page
 
@@ -62,20 +60,8 @@ _ORDERS = {
 }
 
 
-class ScaleCandidate(Frozen):
-    """A caption found at one of four scales: its ref, when it is, and its score in [0, 1]."""
-
-    ref: str
-    scale: int
-    span: TimeSpan
-    score: float
-
-
-class ChosenCaptions(Frozen):
-    """The candidates kept, best first, and why in words."""
-
-    chosen: tuple[ScaleCandidate, ...]
-    reason: str
+Scored = tuple[Evidence, float]
+"""A caption, and its score among those of its scale."""
 
 
 def question_form(question: str) -> tuple[QuestionForm, str]:
@@ -87,21 +73,21 @@ def question_form(question: str) -> tuple[QuestionForm, str]:
 
 
 def choose_across_scales(
-    question: str, found: Sequence[Sequence[ScaleCandidate]], most: int
-) -> ChosenCaptions:
+    question: str, found: Sequence[Sequence[Scored]], most: int
+) -> tuple[list[Evidence], str]:
     """Choose among what all scales found.
 
     Args:
-        found: the candidates of each scale by rank, finest scale first; scores are compared within
-            a scale only.
+        found: the captions of each scale by rank, finest scale first; scores are compared within a
+            scale only.
         most: captions to keep.
 
     Returns:
-        At most so many, none of which lies within another.
+        At most so many, none of which lies within another, best first, and why in words.
     """
     form, words = question_form(question)
     # Each with its weight: the scale's, times its share and what agrees.
-    pairs = list[tuple[float, ScaleCandidate]]()
+    pairs = list[tuple[float, Evidence]]()
     shares = [_shares(candidates) for candidates in found]
     for scale, (of_scale, weight) in enumerate(zip(shares, _WEIGHTS[form], strict=True)):
         coarser = [pair for others in shares[scale + 1 :] for pair in others]
@@ -113,7 +99,7 @@ def choose_across_scales(
             )
             pairs.append((weight * (share + AGREEMENT * agreeing), candidate))
     weighed = sorted(pairs, key=lambda pair: -pair[0])
-    chosen: list[ScaleCandidate] = []
+    chosen: list[Evidence] = []
     for _, candidate in weighed:
         # One that lies in another would say the same again.
         if len(chosen) < most and not any(
@@ -125,14 +111,12 @@ def choose_across_scales(
             chosen.append(candidate)
     asked = f'asks for {form} ("{words}")' if words else f"asks for {form}"
     kept = ", ".join(f"{candidate.ref} at {candidate.span}" for candidate in chosen)
-    return ChosenCaptions(
-        chosen=tuple(chosen), reason=f"{asked}: {_ORDERS[form]}; kept {kept or 'nothing'}"
-    )
+    return chosen, f"{asked}: {_ORDERS[form]}; kept {kept or 'nothing'}"
 
 
-def _shares(candidates: Sequence[ScaleCandidate]) -> list[tuple[float, ScaleCandidate]]:
-    best = max((candidate.score for candidate in candidates), default=0.0)
-    return [(one.score / best if best > 0 else 0.0, one) for one in candidates]
+def _shares(candidates: Sequence[Scored]) -> list[tuple[float, Evidence]]:
+    best = max((score for _, score in candidates), default=0.0)
+    return [(max(0.0, score) / best if best > 0 else 0.0, one) for one, score in candidates]
 
 
 # What a language model chooses in a search: triples that bear on it, and captions of all scales.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from domain.stated import EntityKind
 from retrieval.page_rank import WeightedGraph, page_rank, weighted_graph
+from retrieval.relevance import standardise
 from strategies.worldmm.settings import WorldMemorySettings
 
 Floats = NDArray[np.float64]
@@ -194,15 +195,8 @@ def search_scale(
 
 def _together(signals: Sequence[Floats], rank: Floats | float = 0.0) -> Floats:
     """Add standardised signals and a rank in [0, 1]; return the sums in (0, 1], (C,)."""
-    summed = np.sum([_standard(signal) for signal in signals], axis=0) + rank
+    summed = np.sum([standardise(signal) for signal in signals], axis=0) + rank
     return np.maximum(_unit_range(summed), SMALLEST)
-
-
-def _standard(values: Floats) -> Floats:
-    """Return values in standard deviations from their mean; zeros where all are equal."""
-    if not len(values) or np.ptp(values) == 0:
-        return np.zeros(len(values))
-    return np.asarray((values - values.mean()) / values.std())
 
 
 def nearest(scores: Floats | Vectors, most: int) -> tuple[Numbered, ...]:

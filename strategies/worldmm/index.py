@@ -6,14 +6,14 @@ may see is chosen from it by the clips from and to which each part holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from domain.built import BuiltMemory, Entity, Node, Relation
 from domain.stated import EntityKind
 from retrieval.built_views import BuiltIndexes, holds
 from retrieval.signals import WordScores
@@ -42,8 +42,8 @@ class ScaleView:
     """A scale as of a clip: what is searched, and nodes and triples by their number in it."""
 
     index: ScaleIndex
-    nodes: Sequence[StoredNode]
-    triples: Sequence[StoredRelation]
+    nodes: Sequence[Node]
+    triples: Sequence[Relation]
     pieces: Pieces
 
 
@@ -52,8 +52,8 @@ class WorldIndex:
 
     def __init__(self, built: BuiltMemory, settings: WorldMemorySettings) -> None:
         self._built, self._settings = built, settings
-        self.entities: Sequence[StoredEntity] = built.entities
-        self._rows = {entity.id: row for row, entity in enumerate(built.entities)}
+        self.entities: Sequence[Entity] = built.entities
+        self._rows = {entity.key: row for row, entity in enumerate(built.entities)}
         vectors = [row.vector for row in built.nodes] + [row.vector for row in built.entities]
         self._width = next((len(vector) for vector in vectors if vector is not None), 0)
 
@@ -65,11 +65,6 @@ class WorldIndex:
         vectors = self._stacked([entity.vector for entity in self.entities])
         apart = np.array([e.key.type == EntityKind.PERSON for e in self.entities], dtype=np.bool_)
         return synonyms(vectors, self._settings.synonym_cosine, apart=apart)
-
-    @cached_property
-    def names(self) -> Mapping[int, str]:
-        """Return the names of the entities by row id."""
-        return {entity.id: entity.key.name for entity in self.entities}
 
     @property
     def encoder(self) -> str:
@@ -86,7 +81,7 @@ class WorldIndex:
         nodes = [
             node for node in self._built.nodes if node.level == level and holds(node, last_clip)
         ]
-        numbers = {node.id: number for number, node in enumerate(nodes)}
+        numbers = {(node.level, node.number): row for row, node in enumerate(nodes)}
         relations = [
             one
             for one in self._built.relations
@@ -115,7 +110,7 @@ class WorldIndex:
             np.array([numbers[one.node] for one in stated if one.node is not None], np.int64),
         )
         pieces = Pieces(
-            [f"n{node.id}" for node in nodes],
+            [node.ref for node in nodes],
             [node.text for node in nodes],
             [node.span for node in nodes],
             index.caption_vectors,
@@ -123,7 +118,7 @@ class WorldIndex:
         )
         return ScaleView(index, nodes, stated, pieces)
 
-    def semantic(self, last_clip: int) -> tuple[SemanticIndex, list[StoredRelation]]:
+    def semantic(self, last_clip: int) -> tuple[SemanticIndex, list[Relation]]:
         """Return what is searched of the relations that last as of a clip, and these by number."""
         relations = [
             one for one in self._built.relations if one.level == SEMANTIC and holds(one, last_clip)
@@ -131,11 +126,6 @@ class WorldIndex:
         vectors = self._stacked([one.vector for one in relations])
         ends, alike = self._ends(relations), self._alike_by(last_clip)
         return semantic_index(len(self.entities), ends, vectors, alike), relations
-
-    def text_of(self, relation: StoredRelation) -> str:
-        """Return a relation as a sentence."""
-        subject, target = (self.names[end] for end in (relation.subject, relation.object))
-        return f"{subject} {relation.predicate} {target}"
 
     @cached_property
     def _words(self) -> dict[str, list[str]]:
@@ -155,7 +145,7 @@ class WorldIndex:
                 stacked[row] = vector
         return stacked
 
-    def _ends(self, relations: Sequence[StoredRelation]) -> Pairs:
+    def _ends(self, relations: Sequence[Relation]) -> Pairs:
         return pairs_of([(self._rows[one.subject], self._rows[one.object]) for one in relations])
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
-from perception.frame_keeper import FrameToKeep, KeptFrames, State
+from perception.frame_keeper import FrameKeeper, FrameToKeep, KeptFrames, State
 from perception.quality import laplacian, variance
 from strategies.worldmm.settings import SECOND, WorldMemorySettings
 
@@ -27,49 +27,31 @@ SIDE, QUALITY = 768, 80
 REASON = "the sharpest of ten seconds"
 
 
-class SegmentKeeper:
-    """Keeps a frame of each segment."""
+def segment_keeper(settings: WorldMemorySettings) -> FrameKeeper:
+    """Return what keeps a frame of each segment."""
+    length = settings.segment_ms
 
-    version = 1
-    every_ms = SECOND
-
-    def __init__(self, settings: WorldMemorySettings) -> None:
-        self._segment_ms = settings.segment_ms
-
-    def begin(
-        self,
-        video: Video,  # noqa: ARG002 - segments are the same of every video
+    def keep(
+        _video: Video,
         carried: State,
-        encoder: ImageEncoder | None,  # noqa: ARG002 - frames are chosen without vectors
-    ) -> SegmentKeeping:
-        """Begin, or go on after the last segment that has a frame."""
-        last = carried.get("segment")
-        return SegmentKeeping(self._segment_ms, last if isinstance(last, int) else -1)
-
-
-class SegmentKeeping:
-    """One clip's work; segments up to ``last`` have their frame."""
-
-    def __init__(self, segment_ms: int, last: int) -> None:
-        self._segment_ms, self._last = segment_ms, last
-
-    def clip(
-        self,
-        clip: Clip,  # noqa: ARG002 - frames have times of the video
+        _encoder: ImageEncoder | None,
+        _clip: Clip,
         frames: Iterator[tuple[int, Image]],
     ) -> KeptFrames:
         """Keep the best frame of each segment that has none; the earlier of two equal ones."""
+        known = carried.get("segment")
+        last = known if isinstance(known, int) else -1
         best: dict[int, tuple[bool, float, int]] = {}
         for time, image in frames:
-            segment = time // self._segment_ms
-            if segment > self._last:
-                from_middle = time % self._segment_ms - self._segment_ms / 2
-                is_about_middle = abs(from_middle) <= MIDDLE_SHARE / 2 * self._segment_ms
+            segment = time // length
+            if segment > last:
+                is_about_middle = abs(time % length - length / 2) <= MIDDLE_SHARE / 2 * length
                 # The variance of the Laplacian of grey, as of eq. 2.
                 grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), np.uint8)
                 found = (is_about_middle, variance(laplacian(grey)), time)
                 if segment not in best or found[:2] > best[segment][:2]:
                     best[segment] = found
-        self._last = max(best, default=self._last)
         kept = [FrameToKeep(time, REASON, 0, SIDE, QUALITY) for _, _, time in best.values()]
-        return KeptFrames(kept, {"segment": self._last})
+        return KeptFrames(kept, {"segment": max(best, default=last)})
+
+    return FrameKeeper(version=1, every_ms=SECOND, keep=keep)

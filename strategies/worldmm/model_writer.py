@@ -8,28 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import TypeVar
 
 from agent.builder import AskModel
-from agent.reasoners.port import Unreadable
+from domain.people import tags_in
 from domain.stated import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.messages import prompts_beside
 from strategies.policy_parts import ask_sound
-from strategies.worldmm.replies import (
-    ConsolidationReply,
-    WrittenCaption,
-    WrittenFacts,
-    WrittenSemantics,
-    caption_page,
-    consolidate_page,
-    is_sound,
-    repair_page,
-    semantic_page,
-    tags_in,
-    triples_page,
-)
+from strategies.worldmm import replies
 from strategies.worldmm.semantic import Consolidation, complaints_about
 from strategies.worldmm.settings import WorldMemorySettings
 
@@ -37,36 +24,36 @@ prompt = prompts_beside(__file__)
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
-Written = TypeVar("Written", WrittenFacts, WrittenSemantics)
+Written = TypeVar("Written", replies.WrittenFacts, replies.WrittenSemantics)
 
 
 class ModelWriter:
     """Writes WorldMM's memory. Each method raises ``Unreadable`` where no reply can be read."""
 
     def __init__(self, model: AskModel, settings: WorldMemorySettings) -> None:
-        self._ask, self._settings = partial(ask_sound, model, repair_page), settings
+        self._model, self._settings = model, settings
 
     def caption(self, span: TimeSpan, lines: Sequence[str]) -> str:
         """Return the caption of a stretch from its lines or finer captions, in order."""
         rules = prompt("caption_system", sentences=self._settings.summary_sentences)
-        reply = self._ask(
+        return ask_sound(
+            self._model.ask,
             "caption",
             rules,
-            caption_page(span, lines),
-            WrittenCaption,
+            replies.caption_page(span, lines),
+            replies.WrittenCaption,
             lambda written: written.complaints(lines),
-        )
-        if wrong := reply.complaints(lines):
-            raise Unreadable(wrong[0])
-        return reply.text
+            strict=True,
+        ).text
 
     def facts(self, caption: str, people: Sequence[str]) -> StatedFacts:
         """Return the entities and triples of a caption."""
-        reply = self._ask(
+        reply = ask_sound(
+            self._model.ask,
             "triples",
             prompt("triples_system"),
-            triples_page(caption, people),
-            WrittenFacts,
+            replies.triples_page(caption, people),
+            replies.WrittenFacts,
             lambda written: written.complaints(caption),
         )
         return _within_limits(reply).facts(caption)
@@ -78,30 +65,32 @@ class ModelWriter:
 
         What names people by tags that none of the triples has is left out.
         """
-        reply = self._ask(
+        reply = ask_sound(
+            self._model.ask,
             "semantic",
             prompt("semantic_system"),
-            semantic_page(span, triples),
-            WrittenSemantics,
+            replies.semantic_page(span, triples),
+            replies.WrittenSemantics,
             lambda written: written.complaints(len(triples)),
         )
         known = tags_in(one.text for one in triples)
         sound = _within_limits(reply).sound(len(triples))
-        return [(triple, numbers) for triple, numbers in sound if is_sound(triple, known)]
+        return [(triple, numbers) for triple, numbers in sound if replies.is_sound(triple, known)]
 
     def consolidation(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
         """Decide which existing triples a new one replaces, and how it reads then."""
         shown = len(existing)
-        decision = self._ask(
+        decision = ask_sound(
+            self._model.ask,
             "consolidate",
             prompt("consolidate_system"),
-            consolidate_page(new, existing),
-            ConsolidationReply,
+            replies.consolidate_page(new, existing),
+            replies.ConsolidationReply,
             lambda reply: complaints_about(reply.decision(), shown),
         ).decision()
         replaced = tuple(number for number in decision.replaced if number < shown)
         known = tags_in(one.text for one in (new, *existing))
-        triple = decision.triple if is_sound(decision.triple, known) else new
+        triple = decision.triple if replies.is_sound(decision.triple, known) else new
         return Consolidation(replaced=replaced, triple=triple)
 
 

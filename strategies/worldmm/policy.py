@@ -5,13 +5,11 @@ The whole history goes into each request. Another call answers from it.
 
 from __future__ import annotations
 
-from agent.harness.inform import LoadedPictures
 from agent.model_calls import Calls
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action
-from models.messages import system, user
-from strategies.policy_parts import pictures_to_send, use_tool
+from strategies.policy_parts import AskingPolicy, use_tool
 from strategies.worldmm.replies import (
     decide_form,
     decide_page,
@@ -36,7 +34,7 @@ def image_note(parts: PolicyParts) -> str:
     return "" if parts.image_model else "Images were found by time only: no image-text model."
 
 
-class ModelPolicy:
+class ModelPolicy(AskingPolicy):
     """Decides and answers by calls to the language model.
 
     Args:
@@ -44,26 +42,22 @@ class ModelPolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self.name = parts.responder.name
-        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
+        super().__init__(parts, calls, image_note(parts))
         self._by_words = bool(parts.image_model)
         self._memories = tuple(tool.name for tool in parts.tools)
-        self.note = " ".join(filter(None, (parts.responder.note, image_note(parts))))
 
     def act(self, decision: DecisionContext) -> Action:
         """Search one of the offered memories with one query, or answer."""
         rounds, searches = self._settings.rounds, decision.searches
         history = history_of(search.found for search in searches)
         page = decide_page(decision.question, history, decision.round, rounds, decision.complaint)
-        loaded = self._pictures(decision, DECIDE_SHARE)
-        reply = self._calls.ask(
+        reply = self._ask(
+            decision,
             "decide",
-            [system(decide_system(rounds, self._memories, by_words=self._by_words)), user(page)],
+            decide_system(rounds, self._memories, by_words=self._by_words),
+            page,
             decide_form(self._memories, searched=bool(searches), narrow=self._calls.in_process),
-            round=decision.round,
-            temperature=0.0,
-            images=loaded.images,
-            labels=loaded.labels,
+            shown=self._pictures(decision, DECIDE_SHARE),
         )
         if wrong := reply.complaints(self._memories, by_words=self._by_words):
             raise Unreadable("; ".join(wrong))
@@ -83,22 +77,15 @@ class ModelPolicy:
         """Answer from the whole history."""
         question = decision.question
         history = history_of(search.found for search in decision.searches)
-        loaded = self._pictures(decision, RESPOND_SHARE)
+        shown = self._pictures(decision, RESPOND_SHARE)
         refs = [piece.ref for piece in decision.held]
-        reply = self._calls.ask(
+        reply = self._ask(
+            decision,
             "respond",
-            [
-                system(respond_system(images=bool(loaded.images))),
-                user(respond_page(question, history, decision.complaint)),
-            ],
+            respond_system(images=bool(shown.images)),
+            respond_page(question, history, decision.complaint),
             respond_form(len(question.options), refs, narrow=self._calls.in_process),
-            round=decision.round,
-            temperature=0.0,
-            images=loaded.images,
-            labels=loaded.labels,
+            shown=shown,
             last=True,
         )
         return reply.conclusion(options=bool(question.options))
-
-    def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
-        return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)

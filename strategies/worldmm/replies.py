@@ -14,12 +14,14 @@ from agent.reasoners.port import Conclusion
 from agent.reasoners.replies import Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from domain.asking import Action, Evidence, Question
-from domain.people import TAG
+from domain.people import tags_in
 from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
+from domain.texts import one_line
 from domain.time import TimeSpan, format_clock, parse_clock
 from domain.trajectory import EvidenceRetrieved
 from models.messages import join_lines, prompts_beside, sanitise, sanitise_generated
 from strategies.asked import question_block
+from strategies.policy_parts import after_complaint, made_up
 from strategies.worldmm.captions import MENTIONED
 from strategies.worldmm.semantic import Consolidation
 from strategies.worldmm.settings import VISUAL
@@ -51,11 +53,6 @@ def semantic_page(span: TimeSpan, triples: Sequence[Triple]) -> str:
 def consolidate_page(new: Triple, existing: Sequence[Triple]) -> str:
     """Return the request to consolidate a new triple with those like it."""
     return prompt("consolidate", new=_triple(new), existing=_numbered_triples(existing))
-
-
-def repair_page(complaints: Iterable[str]) -> str:
-    """Return the request to reply again."""
-    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
 
 
 def filter_page(query: str, triples: Sequence[Triple]) -> str:
@@ -96,7 +93,7 @@ def decide_page(
     asked = question_block(question)
     shown = history or NOTHING
     page = prompt("decide", question=asked, history=shown, round=round_number, rounds=rounds)
-    return _after_complaint(page, complaint)
+    return after_complaint(page, complaint)
 
 
 def respond_system(*, images: bool) -> str:
@@ -108,7 +105,7 @@ def respond_system(*, images: bool) -> str:
 def respond_page(question: Question, history: str, complaint: str = "") -> str:
     """Return the request for the answer; ``complaint`` is about the last reply."""
     page = prompt("respond", question=question_block(question), history=history or NOTHING)
-    return _after_complaint(page, complaint)
+    return after_complaint(page, complaint)
 
 
 def history_of(searches: Iterable[EvidenceRetrieved]) -> str:
@@ -124,12 +121,6 @@ def search_block(memory: str, query: str, found: Sequence[Evidence], refused: st
     head = f"{memory}: {quote_untrusted(query)}"
     shown = f"refused: {quote_untrusted(refused)}" if refused else join_lines(lines)
     return "\n".join(["<found>", head, shown, "</found>"])
-
-
-def _after_complaint(page: str, complaint: str) -> str:
-    if not complaint:
-        return page
-    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint))}"
 
 
 def _times(span: TimeSpan) -> dict[str, str]:
@@ -213,14 +204,14 @@ class WrittenCaption(BaseModel):
     @property
     def text(self) -> str:
         """The caption on one line."""
-        return _one_line(self.caption)
+        return one_line(self.caption)
 
     def complaints(self, lines: Iterable[str]) -> list[str]:
         """Return what the model is asked to put right, given what it wrote of."""
         wrong = [] if self.text else ["the caption is empty"]
         if len(self.text) > LONGEST_CAPTION:
             wrong.append(f"the caption is longer than {LONGEST_CAPTION} characters")
-        return [*wrong, *_made_up([self.text], tags_in(lines))]
+        return [*wrong, *made_up([self.text], lines)]
 
 
 class WrittenEntity(BaseModel):
@@ -240,9 +231,9 @@ class WrittenTriple(BaseModel):
     def triple(self) -> Triple:
         """Return it as a triple."""
         return Triple(
-            subject=_one_line(self.subject),
-            predicate=_one_line(self.predicate),
-            object=_one_line(self.object),
+            subject=one_line(self.subject),
+            predicate=one_line(self.predicate),
+            object=one_line(self.object),
         )
 
 
@@ -261,7 +252,7 @@ class WrittenFacts(BaseModel):
         """Return what is sound: entities with known tags, and triples between them, each once."""
         known = tags_in([caption])
         entities = {
-            (name := _one_line(one.name)): NamedEntity(name=name, kind=EntityKind(one.kind))
+            (name := one_line(one.name)): NamedEntity(name=name, kind=EntityKind(one.kind))
             for one in self.entities
             if tags_in([one.name]) <= known
         }
@@ -275,14 +266,14 @@ class WrittenFacts(BaseModel):
 
     def complaints(self, caption: str) -> list[str]:
         """Return what the model is asked to put right, given the caption."""
-        known = {_one_line(one.name) for one in self.entities}
+        known = {one_line(one.name) for one in self.entities}
         ends = [end for one in self.triples for end in (one.subject, one.object)]
-        unlisted = dict.fromkeys(end for end in map(_one_line, ends) if end not in known)
+        unlisted = dict.fromkeys(end for end in map(one_line, ends) if end not in known)
         wrong = [f"{end!r} is in a triple but not among the entities" for end in unlisted]
         wrong += _too_many(self.entities, MOST_FACTS, "entities")
         wrong += _too_many(self.triples, MOST_FACTS, "triples")
         predicates = [one.predicate for one in self.triples]
-        return [*wrong, *_made_up([*known, *ends, *predicates], tags_in([caption]))]
+        return [*wrong, *made_up([*known, *ends, *predicates], [caption])]
 
 
 class WrittenKnowledge(WrittenTriple):
@@ -374,9 +365,9 @@ class DecideReply(BaseModel):
     def decision(self) -> Action:
         """Return the action for the machine."""
         if self.action == "answer":
-            return Action(kind="answer", reason=_one_line(self.reason))
-        query = _one_line(self.query)
-        return Action(kind="search", reason=_one_line(self.reason), mode=self.memory, query=query)
+            return Action(kind="answer", reason=one_line(self.reason))
+        query = one_line(self.query)
+        return Action(kind="search", reason=one_line(self.reason), mode=self.memory, query=query)
 
 
 class RespondReply(BaseModel):
@@ -391,7 +382,7 @@ class RespondReply(BaseModel):
         """Return the conclusion for the machine; a question with options gets one of them."""
         option = (self.option or "").strip()
         return Conclusion(
-            text=_one_line(self.answer),
+            text=one_line(self.answer),
             option=option or None,
             refs=refs_in(self.evidence),
             not_in_memory=not (self.found or options),
@@ -419,25 +410,11 @@ def _known(numbers: Iterable[int], shown: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in numbers if number < shown))
 
 
-def tags_in(texts: Iterable[str]) -> set[str]:
-    """Return the tags of people in texts."""
-    return {match[0] for text in texts for match in TAG.finditer(text)}
-
-
 def _too_many(written: Sequence[object], most: int, what: str) -> list[str]:
     """Complain about more than so many."""
     return [f"these are {len(written)} {what}: write at most {most}"] if len(written) > most else []
 
 
-def _made_up(texts: Iterable[str], known: set[str]) -> list[str]:
-    """Complain about tags of people that nobody goes by."""
-    return [f"nobody goes by {tag}" for tag in sorted(tags_in(texts) - known)]
-
-
 def is_sound(triple: Triple, known: Set[str]) -> bool:
     """Check that a triple has known tags only, and not the predicate by which rules join."""
     return tags_in([triple.text]) <= known and triple.predicate != MENTIONED
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

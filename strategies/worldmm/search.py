@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from store.queries.characters import people_in_view
 from strategies.asked import Asked, Pieces, ask, joined, quote_nearest
 from strategies.kept_frames import FrameReader, spread_frames
 from strategies.worldmm.choice import (
-    ScaleCandidate,
+    Scored,
     choose_across_scales,
     choose_captions,
     keep_triples,
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from models.toolbox import Toolbox
 
 Texts = dict[str, str]
-Scored = tuple[Evidence, float]
-"""A caption, and its score among those of its scale."""
 Found = tuple[Sequence[Evidence], Pieces, str]
 """What a search found, what of its memory options are weighed by, and what it says of it."""
 
@@ -116,23 +114,21 @@ class _Search:
 class _Scale:
     """A scale of a video that is searched.
 
-    ``place`` is 0 for the finest; ``entities`` are their names by row id, and ``names`` people's
-    current ones by tag.
+    ``place`` is 0 for the finest; ``names`` are people's current ones by tag.
     """
 
     scope: Scope
     place: int
     view: ScaleView
-    entities: Mapping[int, str]
     names: Texts
 
     def triple(self, number: int) -> Triple:
         """Return a triple as it is shown."""
         one = self.view.triples[number]
         return Triple(
-            subject=with_current_names(self.entities[one.subject], self.names),
+            subject=with_current_names(one.subject.name, self.names),
             predicate=one.predicate,
-            object=with_current_names(self.entities[one.object], self.names),
+            object=with_current_names(one.object.name, self.names),
         )
 
 
@@ -148,8 +144,11 @@ class EpisodicSearch(_Search):
     def _found(self, view: MemoryView, asked: Asked, use: ToolUse) -> Found:
         scales = [scale for scope in view.scopes for scale in self._scales(scope, asked, use)]
         finest = joined([scale.view.pieces for scale in scales if not scale.place])
+        most = self._settings.captions_kept
         if use.model is None:
-            chosen, reason = self._by_rules(asked, self._by_scale(scales, asked, use))
+            chosen, reason = choose_across_scales(
+                asked.question.text, self._by_scale(scales, asked, use), most
+            )
             best = asked.supported(finest).best()
             # Add the finest captions that support an option best, by their refs.
             known = {
@@ -177,33 +176,18 @@ class EpisodicSearch(_Search):
         by_scale = self._by_scale(scales, asked, use, frozenset(kept))
         fresh = [[one for one in found if one[0].ref not in use.seen] for found in by_scale]
         pieces = [one for found in fresh for one, _ in found]
-        most = self._settings.captions_kept
         taken, how = choose_captions(use.model, asked.question.text, pieces, most)
         if taken is None:
-            chosen, reason = self._by_rules(asked, fresh)
+            chosen, reason = choose_across_scales(asked.question.text, fresh, most)
             return chosen, finest, f"{why}; {how}; {reason}"
         return taken, finest, f"{why}; {how}"
-
-    def _by_rules(
-        self, asked: Asked, by_scale: Sequence[Sequence[Scored]]
-    ) -> tuple[list[Evidence], str]:
-        pieces = {one.ref: one for found in by_scale for one, _ in found}
-        candidates = [
-            [
-                ScaleCandidate(ref=one.ref, scale=place, span=one.span, score=max(0.0, score))
-                for one, score in found
-            ]
-            for place, found in enumerate(by_scale)
-        ]
-        chosen = choose_across_scales(asked.question.text, candidates, self._settings.captions_kept)
-        return [pieces[one.ref] for one in chosen.chosen], chosen.reason
 
     def _scales(self, scope: Scope, asked: Asked, use: ToolUse) -> Iterator[_Scale]:
         index, names = self._indexes.of(scope.video), asked.question.people.names(scope.video)
         levels = index.levels()[: len(self._settings.captions)]
         for place, level in enumerate(levels[:1] if SCALES in use.without else levels):
             view = index.scale(level, scope.last_clip)
-            yield _Scale(scope, place, view, index.names, names)
+            yield _Scale(scope, place, view, names)
 
     def _by_scale(
         self,
@@ -245,7 +229,7 @@ class EpisodicSearch(_Search):
     def _piece(self, scale: _Scale, number: int, asked: Asked) -> Evidence:
         node = scale.view.nodes[number]
         return Evidence(
-            ref=f"n{node.id}",
+            ref=node.ref,
             video=scale.scope.video,
             span=node.span,
             text=with_current_names(node.text, scale.names),
@@ -275,7 +259,7 @@ class SemanticSearch(_Search):
         searched, relations = index.semantic(scope.last_clip)
         for one in search_semantic(searched, asked.vector, self._settings):
             relation = relations[one.number]
-            text, times = index.text_of(relation), len(relation.evidence)
+            text, times = relation.text, len(relation.evidence)
             yield Evidence(
                 ref=f"r{relation.id}",
                 video=scope.video,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt
 
 from domain.base import Frozen
 from domain.stated import Triple
@@ -20,7 +20,6 @@ from domain.time import TimeSpan
 from retrieval.english import head_of
 from strategies.worldmm.graph import Vectors
 
-DAY_MS = 86_400_000
 NOT = "not "
 """What the predicate of a denial begins with."""
 SINGLE = frozenset({"be", "be in", "be on", "be at", "be named", "be called", "prefer"}) | {
@@ -38,10 +37,9 @@ Key = tuple[str, str, str]
 
 
 class EpisodicTriple(Frozen):
-    """A triple of a caption: its ref, when it was, and the clip from which on it is known."""
+    """A triple of a caption: when it was, and the clip from which on it is known."""
 
     triple: Triple
-    ref: str
     span: TimeSpan
     clip: NonNegativeInt
 
@@ -49,14 +47,11 @@ class EpisodicTriple(Frozen):
 class SemanticTriple(Frozen):
     """What lasts, from ``from_clip`` on, until another took its place at ``to_clip``.
 
-    ``occasions`` on which it was seen, ``days`` from 1 on which those were, and ``evidence``, refs
-    of episodic triples, the first of each occasion.
+    ``evidence``: the clips of the episodic triples that it rests on, the first of each occasion.
     """
 
     triple: Triple
-    occasions: PositiveInt
-    days: tuple[PositiveInt, ...]
-    evidence: tuple[str, ...]
+    evidence: tuple[NonNegativeInt, ...]
     from_clip: NonNegativeInt
     to_clip: NonNegativeInt | None = None
 
@@ -101,8 +96,7 @@ class Recurrence:
     """How often a triple was seen: the objects as written, and the first of each occasion."""
 
     objects: Counter[str] = field(default_factory=Counter)
-    evidence: list[str] = field(default_factory=list)
-    days: dict[int, None] = field(default_factory=dict)
+    evidence: list[int] = field(default_factory=list)
     last_ms: int = 0
     clip: int = 0
 
@@ -131,8 +125,7 @@ class Recurrences:
         seen.clip = max(seen.clip, one.clip)
         if not again:
             return None
-        seen.evidence.append(one.ref)
-        seen.days[one.span.start_ms // DAY_MS + 1] = None
+        seen.evidence.append(one.clip)
         return key
 
     def lasting(self, keys: Iterable[Key], occasions: int) -> Iterator[SemanticTriple]:
@@ -148,8 +141,6 @@ class Recurrences:
                 written = max(seen.objects, key=lambda name: (seen.objects[name], -len(name), name))
                 yield SemanticTriple(
                     triple=Triple(subject=subject, predicate=predicate, object=written),
-                    occasions=len(seen.evidence),
-                    days=tuple(seen.days),
                     evidence=tuple(seen.evidence),
                     from_clip=seen.clip,
                 )
@@ -227,9 +218,8 @@ def consolidate(
 ) -> SemanticChange:
     """Let a decision close what a new triple replaces.
 
-    What it rests on and on how many occasions is joined with that of the triples that say the same;
-    a contradiction's evidence is not its own, but which it is only the decision knows: both are
-    joined.
+    What it rests on is joined with that of the triples that say the same; a contradiction's
+    evidence is not its own, but which it is only the decision knows: both are joined.
 
     Args:
         candidates: existing triples like it, most alike first.
@@ -245,14 +235,7 @@ def consolidate(
     if wrong := complaints_about(decision, len(candidates)):
         raise ValueError(wrong[0])
     replaced = [candidates[number] for number in dict.fromkeys(decision.replaced)]
-    parts = [*replaced, new]
-    evidence = dict.fromkeys(ref for one in parts for ref in one.evidence)
-    joined = SemanticTriple(
-        triple=decision.triple,
-        occasions=max(len(evidence), *(one.occasions for one in parts)),
-        days=tuple(sorted({day for one in parts for day in one.days})),
-        evidence=tuple(evidence),
-        from_clip=clip,
-    )
+    evidence = dict.fromkeys(seen for one in (*replaced, new) for seen in one.evidence)
+    joined = SemanticTriple(triple=decision.triple, evidence=tuple(evidence), from_clip=clip)
     closed = tuple(one.model_copy(update={"to_clip": clip}) for one in replaced)
     return SemanticChange(closed=closed, added=(joined,))

@@ -9,24 +9,13 @@ import numpy as np
 
 from agent.builder import Embed, note_rules
 from agent.reasoners.port import Unreadable
-from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
+from domain.built import BuiltMemory, EntityKey, Relation
 from domain.stated import Triple
 from domain.time import TimeSpan
+from strategies.worldmm import semantic
 from strategies.worldmm.captions import MENTIONED, SEMANTIC
 from strategies.worldmm.graph import Vectors
 from strategies.worldmm.model_writer import ModelWriter
-from strategies.worldmm.semantic import (
-    Consolidation,
-    EpisodicTriple,
-    Recurrences,
-    SemanticChange,
-    SemanticTriple,
-    candidates_for,
-    consolidate,
-    consolidate_by_rules,
-    contradicts,
-    says_same,
-)
 from strategies.worldmm.settings import WorldMemorySettings
 
 # What lasts of some minutes by a language model, consolidated with what is known already.
@@ -43,11 +32,11 @@ class SemanticByModel:
 
     def change(
         self,
-        seen: Sequence[EpisodicTriple],
-        valid: Sequence[SemanticTriple],
+        seen: Sequence[semantic.EpisodicTriple],
+        valid: Sequence[semantic.SemanticTriple],
         span: TimeSpan,
         clip: int,
-    ) -> SemanticChange:
+    ) -> semantic.SemanticChange:
         """Return what some minutes change.
 
         Args:
@@ -58,22 +47,24 @@ class SemanticByModel:
         Raises:
             Unreadable: no reply says what lasts.
         """
-        rests: dict[Triple, dict[str, None]] = {}
+        rests: dict[Triple, dict[int, None]] = {}
         for one in seen:
-            rests.setdefault(one.triple, {})[one.ref] = None
+            rests.setdefault(one.triple, {})[one.clip] = None
         if not rests:
-            return SemanticChange()
+            return semantic.SemanticChange()
         shown = list(rests)
-        now, closed, added = list(valid), list[SemanticTriple](), list[SemanticTriple]()
+        now, closed, added = (
+            list(valid),
+            list[semantic.SemanticTriple](),
+            list[semantic.SemanticTriple](),
+        )
         lasting = self._writer.lasting(span, shown)
         if lasting:
             self._read([one.text for one in valid] + [triple.text for triple, _ in lasting])
         for triple, numbers in lasting:
-            refs = dict.fromkeys(ref for number in numbers for ref in rests[shown[number]])
-            new = SemanticTriple(
-                triple=triple, occasions=len(refs), days=(), evidence=tuple(refs), from_clip=clip
-            )
-            change = consolidate(new, self._near(new, now), self._decide, clip)
+            clips = dict.fromkeys(one for number in numbers for one in rests[shown[number]])
+            new = semantic.SemanticTriple(triple=triple, evidence=tuple(clips), from_clip=clip)
+            change = semantic.consolidate(new, self._near(new, now), self._decide, clip)
             (new,) = change.added
             # What began in this step and is replaced in it never was.
             gone = {one.triple for one in change.closed} | {new.triple}
@@ -83,11 +74,11 @@ class SemanticByModel:
             ]
             added = [*(one for one in added if one.triple not in gone), new]
             now = [*(one for one in now if one.triple not in gone), new]
-        return SemanticChange(closed=tuple(closed), added=tuple(added))
+        return semantic.SemanticChange(closed=tuple(closed), added=tuple(added))
 
     def _near(
-        self, new: SemanticTriple, valid: Sequence[SemanticTriple]
-    ) -> tuple[SemanticTriple, ...]:
+        self, new: semantic.SemanticTriple, valid: Sequence[semantic.SemanticTriple]
+    ) -> tuple[semantic.SemanticTriple, ...]:
         """Return the triples that a new one may replace, most alike first."""
         if not valid:
             return ()
@@ -95,7 +86,7 @@ class SemanticByModel:
         self._read([new.text, *texts])
         existing = np.stack([self._vectors[text] for text in texts])
         least, most = self._settings.consolidation_cosine, self._settings.consolidation_candidates
-        numbers = candidates_for(self._vectors[new.text], existing, least, most)
+        numbers = semantic.candidates_for(self._vectors[new.text], existing, least, most)
         return tuple(valid[number] for number in numbers)
 
     def _read(self, texts: Iterable[str]) -> None:
@@ -104,7 +95,7 @@ class SemanticByModel:
         if new:
             self._vectors |= zip(new, self._embed(new), strict=True)
 
-    def _decide(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
+    def _decide(self, new: Triple, existing: Sequence[Triple]) -> semantic.Consolidation:
         """Ask the model, else decide by rules; what reads the same is replaced in any case."""
         try:
             decision = self._writer.consolidation(new, existing)
@@ -113,9 +104,9 @@ class SemanticByModel:
             numbers = [
                 number
                 for number, old in enumerate(existing)
-                if says_same(new, old) or contradicts(new, old)
+                if semantic.says_same(new, old) or semantic.contradicts(new, old)
             ]
-            decision = Consolidation(replaced=tuple(numbers), triple=new)
+            decision = semantic.Consolidation(replaced=tuple(numbers), triple=new)
         same = [number for number, old in enumerate(existing) if old == decision.triple]
         replaced = tuple(dict.fromkeys((*decision.replaced, *same)))
         return decision.model_copy(update={"replaced": replaced})
@@ -141,60 +132,36 @@ class SemanticBuild:
     ) -> None:
         self._settings, self._level = settings, level
         self._key_of, self._model = key_of, model
-        self._recurring = Recurrences(settings.semantic_window_ms)
-        self._spans: dict[str, TimeSpan] = {}
-        self._keys = {entity.id: entity.key for entity in built.entities}
-        self._recurring.add(
-            self._seen(self._triple(r.subject, r.predicate, r.object), r.span, r.from_clip)
-            for r in built.relations
-            if r.level == level and r.predicate != MENTIONED
-        )
+        self._recurring = semantic.Recurrences(settings.semantic_window_ms)
+        self._spans: dict[int, TimeSpan] = {}
+        self._recurring.add(self._seen(built.relations))
         self._valid = [
-            SemanticTriple(
-                triple=self._triple(r.subject, r.predicate, r.object),
-                occasions=max(1, len(r.evidence)),
-                days=(),
-                evidence=tuple(map(str, r.evidence)),
-                from_clip=r.from_clip,
-            )
+            semantic.SemanticTriple(triple=_triple(r), evidence=r.evidence, from_clip=r.from_clip)
             for r in built.relations
             if r.level == SEMANTIC and r.to_clip is None
         ]
 
     def step(
-        self, relations: Sequence[RelationDraft], span: TimeSpan, clip: int
-    ) -> tuple[list[RelationDraft], list[ClosedRelation]]:
+        self, relations: Sequence[Relation], span: TimeSpan, clip: int
+    ) -> tuple[list[Relation], list[Relation]]:
         """Return the semantic relations that the triples of a step begin and close.
 
         Args:
             relations: of the captions of the step.
             clip: from which on the change is known.
         """
-        seen = [
-            self._seen(
-                Triple(subject=r.subject.name, predicate=r.predicate, object=r.object.name),
-                r.span,
-                r.clip,
-            )
-            for r in relations
-            if r.level == self._level and r.predicate != MENTIONED
-        ]
-        change = self._change(seen, span, clip)
+        change = self._change(self._seen(relations), span, clip)
         gone = {(one.triple, one.from_clip) for one in change.closed}
         self._valid = [one for one in self._valid if (one.triple, one.from_clip) not in gone]
         self._valid += change.added
-        return [self._relation(one, clip) for one in change.added], [
-            ClosedRelation(
-                SEMANTIC,
-                self._key_of(one.triple.subject),
-                one.triple.predicate,
-                self._key_of(one.triple.object),
-                clip,
-            )
-            for one in change.closed
-        ]
+        added, closed = (
+            [self._relation(one) for one in changed] for changed in (change.added, change.closed)
+        )
+        return added, closed
 
-    def _change(self, seen: Sequence[EpisodicTriple], span: TimeSpan, clip: int) -> SemanticChange:
+    def _change(
+        self, seen: Sequence[semantic.EpisodicTriple], span: TimeSpan, clip: int
+    ) -> semantic.SemanticChange:
         """Return what the model makes of triples; by rules without one, or without a reply."""
         again = self._recurring.add(seen)
         if self._model is not None:
@@ -203,24 +170,30 @@ class SemanticBuild:
             except Unreadable:
                 note_rules(_LOG, "what lasts of %s is by rules: no reply could be read", span)
         lasting = list(self._recurring.lasting(again, self._settings.occasions))
-        return consolidate_by_rules(lasting, self._valid, clip)
+        return semantic.consolidate_by_rules(lasting, self._valid, clip)
 
-    def _seen(self, triple: Triple, span: TimeSpan, clip: int) -> EpisodicTriple:
-        self._spans[str(clip)] = span
-        return EpisodicTriple(triple=triple, ref=str(clip), span=span, clip=clip)
+    def _seen(self, relations: Iterable[Relation]) -> list[semantic.EpisodicTriple]:
+        """Return the triples that captions of the finest scale state, and note when they did."""
+        stated = [r for r in relations if r.level == self._level and r.predicate != MENTIONED]
+        self._spans |= {one.from_clip: one.span for one in stated}
+        return [
+            semantic.EpisodicTriple(triple=_triple(one), span=one.span, clip=one.from_clip)
+            for one in stated
+        ]
 
-    def _triple(self, subject: int, predicate: str, target: int) -> Triple:
-        keys = self._keys
-        return Triple(subject=keys[subject].name, predicate=predicate, object=keys[target].name)
-
-    def _relation(self, one: SemanticTriple, clip: int) -> RelationDraft:
-        spans = [self._spans[ref] for ref in one.evidence if ref in self._spans]
-        return RelationDraft(
+    def _relation(self, one: semantic.SemanticTriple) -> Relation:
+        spans = [self._spans[clip] for clip in one.evidence if clip in self._spans]
+        return Relation(
             level=SEMANTIC,
             subject=self._key_of(one.triple.subject),
             predicate=one.triple.predicate,
             object=self._key_of(one.triple.object),
             span=spans[-1] if spans else TimeSpan.of(0, 0),
-            clip=clip,
-            evidence=tuple(int(ref) for ref in one.evidence),
+            from_clip=one.from_clip,
+            evidence=one.evidence,
+            to_clip=one.to_clip,
         )
+
+
+def _triple(one: Relation) -> Triple:
+    return Triple(subject=one.subject.name, predicate=one.predicate, object=one.object.name)

@@ -16,13 +16,13 @@ from models.ports import Image
 from perception.frame_keeper import FrameKeeper, KeptFrames
 from strategies.registry import all_strategies
 from tests.support.full_suite import examples
-from tests.support.reservoir_keeper import Reservoir
+from tests.support.reservoir_keeper import RESERVOIR
 
 VIDEO = Video(id="a" * 16, title="talk", path=None, duration_ms=0)
 CLIP_MS = 12_000
 """No multiple of the usual lengths, so that what keepers count goes on over clips' ends."""
 
-KEEPERS = {"reservoir": Reservoir} | {
+KEEPERS = {"reservoir": lambda: RESERVOIR} | {
     one.name: one.keeper for one in all_strategies() if one.keeper is not None
 }
 
@@ -70,7 +70,7 @@ def run(keeper: FrameKeeper, clips: Sequence[Clip]) -> list[tuple[Any, ...]]:
     """Run over clips, beginning anew for each with what the one before left."""
     made, state = [], dict[str, Any]()
     for clip in clips:
-        made.append(plain(keeper.begin(VIDEO, state, None).clip(clip, shown(keeper, clip))))
+        made.append(plain(keeper.keep(VIDEO, state, None, clip, shown(keeper, clip))))
         state = made[-1][2]
     return made
 
@@ -85,13 +85,11 @@ def kept_by(made: Sequence[tuple[Any, ...]]) -> set[int]:
     return kept
 
 
-def test_equal_frames_are_kept_alike_wherever_a_run_was_killed(keeper: FrameKeeper) -> None:
+def test_equal_frames_are_kept_alike(keeper: FrameKeeper) -> None:
     clips = [clip_of(index) for index in range(12)]
-    anew = run(keeper, clips)
-    assert run(keeper, clips) == anew
-    keeping = keeper.begin(VIDEO, {}, None)
-    assert [plain(keeping.clip(clip, shown(keeper, clip))) for clip in clips] == anew
-    assert kept_by(anew)
+    made = run(keeper, clips)
+    assert run(keeper, clips) == made
+    assert kept_by(made)
 
 
 def test_only_frames_that_were_shown_are_kept_each_once(keeper: FrameKeeper) -> None:
@@ -110,12 +108,12 @@ def test_clips_that_failed_may_be_missing_in_between(keeper: FrameKeeper) -> Non
 
 
 def test_a_clip_without_frames_keeps_none_and_changes_nothing_after(keeper: FrameKeeper) -> None:
-    made = keeper.begin(VIDEO, {}, None).clip(clip_of(0), iter(()))
+    made = keeper.keep(VIDEO, {}, None, clip_of(0), iter(()))
     assert not made.frames
     assert not made.dropped
     assert not made.changed
     state = through_the_store(made.state)
-    assert keeper.begin(VIDEO, state, None).clip(clip_of(1), shown(keeper, clip_of(1))).frames
+    assert keeper.keep(VIDEO, state, None, clip_of(1), shown(keeper, clip_of(1))).frames
 
 
 @pytest.mark.parametrize("show", [black, picture], ids=["black", "one"])
@@ -123,7 +121,7 @@ def test_black_and_single_frames_are_no_error(keeper: FrameKeeper, show: Any) ->
     clip = clip_of(0)
     frames = list(shown(keeper, clip, show))
     for given in (frames, frames[:1]):
-        made = keeper.begin(VIDEO, {}, None).clip(clip, iter(given))
+        made = keeper.keep(VIDEO, {}, None, clip, iter(given))
         assert {frame.time_ms for frame in made.frames} <= {time for time, _ in given}
         through_the_store(made.state)
 
@@ -143,7 +141,7 @@ def test_memory_is_bounded_however_long_the_video_is(keeper: FrameKeeper) -> Non
 
     for index in range(examples(80, 300)):
         clip = clip_of(index)
-        state = through_the_store(keeper.begin(VIDEO, state, None).clip(clip, counted(clip)).state)
+        state = through_the_store(keeper.keep(VIDEO, state, None, clip, counted(clip)).state)
         largest = max(largest, len(json.dumps(state)))
     assert most <= 40  # frames that a keeper may hold at a time
     assert largest <= 1 << 16  # bytes of the state as JSON

@@ -16,19 +16,9 @@ from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from tests.support import remembered
 from tests.support.full_suite import examples, in_full, sample
 from tests.support.ranking import rank
-from tests.support.remembered import (
-    CLIP_MS,
-    Event,
-    Said,
-    Tools,
-    add_event_graph,
-    name,
-    recording,
-    see,
-    watch,
-)
 
 V = "0123456789abcdef"
 LINES = [
@@ -43,29 +33,31 @@ def video(store: Store) -> dict[int, int]:
     """A video with everything in it, part of it known only from clip 5 on."""
     clips = [
         [
-            Said(text or "hm", 1, "<voice_1>", who=("<face_0>",) if "<" in text else ()),
-            Said(f"clip number {i}", 9),
+            remembered.Said(text or "hm", 1, "<voice_1>", who=("<face_0>",) if "<" in text else ()),
+            remembered.Said(f"clip number {i}", 9),
         ]
         for i, text in enumerate(LINES)
     ]
-    watch(store, V, clips)
+    remembered.watch(store, V, clips)
     events = [
-        Event(0, "Baking", "Ann bakes a cake while a dog runs home.", (0, 1), since=3),
-        Event(1, "Singing", "Somebody sings with a ball.", (2, 3), since=3, until=5),
-        Event(1, "Singing", "Ada sings, tea is drunk.", (2, 3, 4), since=5),
-        Event(2, "Night", "The cake burns at night.", (5, 6, 7), since=7),
+        remembered.Event(0, "Baking", "Ann bakes a cake while a dog runs home.", (0, 1), since=3),
+        remembered.Event(1, "Singing", "Somebody sings with a ball.", (2, 3), since=3, until=5),
+        remembered.Event(1, "Singing", "Ada sings, tea is drunk.", (2, 3, 4), since=5),
+        remembered.Event(2, "Night", "The cake burns at night.", (5, 6, 7), since=7),
     ]
     edges = [(0, 1, "before", 3), (1, 2, "causes", 7), (0, 2, "before", 7)]
-    ids = add_event_graph(store, V, events, edges)
-    recording(store, V, [30.0 * i + t for i in range(8) for t in (1.0, 20.0)], {61.0: "BALL"})
-    name(store, V, 0, "Ada", "<face_0>", "<voice_1>", since=5)
-    see(store, V, "<face_0>", 91.0, 95.0)
+    ids = remembered.add_event_graph(store, V, events, edges)
+    remembered.recording(
+        store, V, [30.0 * i + t for i in range(8) for t in (1.0, 20.0)], {61.0: "BALL"}
+    )
+    remembered.name(store, V, 0, "Ada", "<face_0>", "<voice_1>", since=5)
+    remembered.see(store, V, "<face_0>", 91.0, 95.0)
     return ids
 
 
 @pytest.fixture
 def retrievers(store: Store) -> Retrievers:
-    return Retrievers(store, Tools(), Settings())
+    return Retrievers(store, remembered.Tools(), Settings())
 
 
 def view(last_clip: int) -> MemoryView:
@@ -86,7 +78,7 @@ def check(found: Retrieval, last_clip: int) -> None:
     """Scores fall in [0, 1]; everything lies in view."""
     scores = [one.score for one in found.evidence]
     assert scores == sorted(scores, reverse=True)
-    end = (last_clip + 1) * CLIP_MS
+    end = (last_clip + 1) * remembered.CLIP_MS
     for one in found.evidence:
         assert one.video == V
         assert one.span.end_ms <= end
@@ -152,21 +144,23 @@ def test_any_words_can_be_searched_for(
 
 
 def test_what_is_found_as_of_a_clip_is_the_same_before_and_after_the_rest(store: Store) -> None:
-    clips = [[Said(f"{text or 'hm'} in part {i}", 1)] for i, text in enumerate(LINES)]
-    watch(store, V, clips[:4])
-    add_event_graph(store, V, [Event(0, "All", "Ann bakes and sings.", (0, 1, 2, 3), since=3)])
-    recording(store, V, [1.0, 40.0, 100.0])
+    clips = [[remembered.Said(f"{text or 'hm'} in part {i}", 1)] for i, text in enumerate(LINES)]
+    remembered.watch(store, V, clips[:4])
+    remembered.add_event_graph(
+        store, V, [remembered.Event(0, "All", "Ann bakes and sings.", (0, 1, 2, 3), since=3)]
+    )
+    remembered.recording(store, V, [1.0, 40.0, 100.0])
 
     def everything() -> list[Retrieval]:
-        fresh = Retrievers(store, Tools(), Settings())
+        fresh = Retrievers(store, remembered.Tools(), Settings())
         modes = (Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME)
         found = [fresh.search(view(3), mode, query) for mode in modes for query in QUERIES]
         questions = [Question(text=query, videos=(V,)) for query in QUERIES]
         return [*found, *(rank(fresh, view(3), question) for question in questions)]
 
     then = everything()
-    watch(store, V, clips[4:], first=4)
-    recording(store, V, [130.0])
-    name(store, V, 0, "Ada", "<face_0>", since=4)
-    see(store, V, "<face_0>", 121.0, 130.0)
+    remembered.watch(store, V, clips[4:], first=4)
+    remembered.recording(store, V, [130.0])
+    remembered.name(store, V, 0, "Ada", "<face_0>", since=4)
+    remembered.see(store, V, "<face_0>", 121.0, 130.0)
     assert everything() == then

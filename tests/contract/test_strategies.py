@@ -39,8 +39,8 @@ from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
+from tests.support.prompted_models import obedient_to_all
 from tests.support.runs import fork, resume
-from tests.support.world_model import obedient_to_all
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
 NAMES = ("next-lines", "first-lines-without-rest", *strategy_names())

@@ -189,13 +189,12 @@ def worlds(store: Store, as_of_ms: int | None) -> dict[str, list[str]]:
     with store.begin() as session:
         last = memory_view(session, [PARTY], as_of_ms).scopes[0].last_clip
         memory = read_built(session, PARTY, "worldmm")
-    names = {entity.id: entity.key.name for entity in memory.entities}
     texts: dict[str, list[str]] = {}
     for node in memory.nodes:
         if node.from_clip <= last:
             texts.setdefault(node.level, []).append(node.text)
     lasting = [
-        f"{names[r.subject]} {r.predicate} {names[r.object]}"
+        r.text
         for r in memory.relations
         if r.level == "semantic" and r.from_clip <= last and (r.to_clip or last + 1) > last
     ]

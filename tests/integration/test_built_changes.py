@@ -7,11 +7,10 @@ import pytest
 from domain.built import (
     Change,
     ClosedNode,
-    ClosedRelation,
-    EntityDraft,
+    Entity,
     EntityKey,
-    NodeDraft,
-    RelationDraft,
+    Node,
+    Relation,
 )
 from domain.time import TimeSpan
 from store.database import Store
@@ -36,12 +35,12 @@ def apply(store: Store, through: int, change: Change) -> None:
         apply_change(session, PARTY, BUILDER, StepMade(through, 1, "words"), change)
 
 
-def node(number: int, clip: int, text: str, to_clip: int | None = None) -> NodeDraft:
-    return NodeDraft("super", number, text, SPAN, clip, to_clip=to_clip)
+def node(number: int, clip: int, text: str, to_clip: int | None = None) -> Node:
+    return Node("super", number, text, SPAN, clip, to_clip=to_clip)
 
 
-def meets(clip: int, to_clip: int | None = None) -> RelationDraft:
-    return RelationDraft("super", ANN, "meets", BOB, SPAN, clip, to_clip=to_clip)
+def meets(clip: int, to_clip: int | None = None) -> Relation:
+    return Relation("super", ANN, "meets", BOB, SPAN, clip, to_clip=to_clip)
 
 
 def seen(store: Store, clip: int) -> list[str]:
@@ -75,10 +74,10 @@ def test_a_cut_opens_again_what_was_closed_later(party: Store) -> None:
 
 
 def test_steps_of_one_clip_and_of_many_are_stored_alike(party: Store) -> None:
-    entities = [EntityDraft(ANN, 1), EntityDraft(BOB, 1)]
+    entities = [Entity(ANN, 1), Entity(BOB, 1)]
     apply(party, 0, Change([node(0, 0, "a")]))
     apply(party, 1, Change([node(0, 1, "b")], entities, [meets(1)]))
-    closed = [ClosedRelation("super", ANN, "meets", BOB, 3)]
+    closed = [meets(1, 3)]
     apply(party, 3, Change([node(0, 3, "c")], closed=closed))
     by_clip = rows(party)
     with party.begin() as session:

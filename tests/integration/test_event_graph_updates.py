@@ -20,17 +20,9 @@ from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import PatchAt, patches_of
+from tests.support import memory
 from tests.support.event_graphs import stored_graph, update_event_graph
 from tests.support.full_suite import examples
-from tests.support.memory import (
-    SETTINGS,
-    Tools,
-    known_video,
-    local_writers,
-    memorise,
-    percept,
-    said,
-)
 from tests.support.patch_strategies import SEEDS, Seed
 
 SENTENCES = (
@@ -42,14 +34,14 @@ SENTENCES = (
 
 def watched(store: Store, clips: int, upto: int | None = None) -> str:
     """A video whose topic changes every four clips."""
-    video = known_video(store, clips)
+    video = memory.known_video(store, clips)
     for n in range(clips if upto is None else upto):
         talk_about(store, video, n)
     return video
 
 
 def done_video(store: Store, clips: int) -> str:
-    video = known_video(store, clips)
+    video = memory.known_video(store, clips)
     with store.begin() as session:
         for n in range(clips):
             mark_clip(session, video, n, ClipState.DONE)
@@ -58,16 +50,18 @@ def done_video(store: Store, clips: int) -> str:
 
 def talk_about(store: Store, video: str, n: int) -> None:
     words = SENTENCES[n // 4 % len(SENTENCES)].split()
-    lines = [said(30 * n + 3 * k, " ".join(words[k % 3 :])) for k in range(6)]
-    memorise(store, percept(n, utterances=tuple(lines)), video=video)
+    lines = [memory.said(30 * n + 3 * k, " ".join(words[k % 3 :])) for k in range(6)]
+    memory.memorise(store, memory.percept(n, utterances=tuple(lines)), video=video)
 
 
 def update_graph(
     store: Store, video: str, event: EventWriter | None = None, final: bool = False
 ) -> int:
-    local = local_writers()
+    local = memory.local_writers()
     writers = Writers(local.clip, event or local.event)
-    return update_event_graph(store, video, writers, Tools(), SETTINGS, is_final=final)
+    return update_event_graph(
+        store, video, writers, memory.Tools(), memory.SETTINGS, is_final=final
+    )
 
 
 def test_a_patch_is_due_after_every_ten_clips_and_once(store: Store) -> None:
@@ -87,7 +81,7 @@ def test_a_patch_is_due_after_every_ten_clips_and_once(store: Store) -> None:
 def test_windows_built_late_are_those_built_in_time(store: Store) -> None:
     dumps = []
     for late in (True, False):
-        video = known_video(store, 23)
+        video = memory.known_video(store, 23)
         for n in range(23):
             talk_about(store, video, n)
             if not late:
@@ -99,7 +93,7 @@ def test_windows_built_late_are_those_built_in_time(store: Store) -> None:
 
 
 def test_a_view_shows_what_was_known_then_and_nothing_later(store: Store) -> None:
-    video = known_video(store, 25)
+    video = memory.known_video(store, 25)
     shots = {}
     for n in range(25):
         talk_about(store, video, n)
@@ -113,7 +107,7 @@ def test_a_view_shows_what_was_known_then_and_nothing_later(store: Store) -> Non
 
 
 def test_a_failed_clip_is_left_pending_and_covered_when_it_comes(store: Store) -> None:
-    video = known_video(store, 12)
+    video = memory.known_video(store, 12)
     for n in range(12):
         if n != 5:
             talk_about(store, video, n)

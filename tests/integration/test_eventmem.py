@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from agent.strategy import ToolArguments, ToolUse
 from domain.asking import Question
-from domain.built import StoredNode
+from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.media import Clip
@@ -36,13 +36,13 @@ from strategies.eventmem.strategy import SETTINGS
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, ReadingToolbox, WordToolbox
 from tests.support.caption_evaluations import workspace_of
-from tests.support.event_memory_model import EventMemoryModel
 from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.picture_cards import striped_jpeg
+from tests.support.prompted_models import EventMemoryModel
 from tests.support.remembered import CLIP_MS, Said, watch
 
 EVENTMEM = find_strategy("eventmem")
@@ -97,7 +97,7 @@ def built_stream(stream: Store) -> Store:
     return stream
 
 
-def nodes(store: Store, level: str = "event") -> list[StoredNode]:
+def nodes(store: Store, level: str = "event") -> list[Node]:
     with store.begin() as session:
         found = read_built(session, PARTY, "eventmem").nodes
     return [node for node in found if node.level == level]

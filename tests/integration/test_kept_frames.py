@@ -38,7 +38,7 @@ from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.memory import WordVectors
-from tests.support.reservoir_keeper import MOST, OLD_SIDE, SIDE, Drawing, Reservoir
+from tests.support.reservoir_keeper import MOST, OLD_SIDE, RESERVOIR, SIDE
 from tests.support.streams import Fed, segment
 
 SECONDS, CLIP_MS = 26.0, 4_000
@@ -66,7 +66,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def both(workspace: Workspace, video: Video) -> VideoKeepers:
         made = keepers_of(workspace, video)
-        return replace(made, keepers={**made.keepers, "drawn": Reservoir()})
+        return replace(made, keepers={**made.keepers, "drawn": RESERVOIR})
 
     monkeypatch.setattr(clip_memory, "keepers_of", both)
 
@@ -187,7 +187,7 @@ def test_a_keeper_that_names_a_frame_it_was_not_shown_is_named(
     def clip(*_: object) -> KeptFrames:
         return KeptFrames([FrameToKeep(0, "shown"), FrameToKeep(123, "made up")], {})
 
-    monkeypatch.setattr(Drawing, "clip", clip)
+    monkeypatch.setattr(f"{__name__}.RESERVOIR", replace(RESERVOIR, keep=clip))
     with pytest.raises(ValueError, match=r"the keeper drawn keeps frames .* not shown: at 123 ms"):
         watch(workspace, video)
 

@@ -19,7 +19,7 @@ from models.sentences import SentenceParser
 from store.database import Store
 from store.queries.builds import cut_builds, delete_builds, read_built
 from store.tables.schema import VideoRow
-from strategies.memdreamer.builder import HierarchyBuilder
+from strategies.memdreamer.builder import hierarchy_builder
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, Reads, WordToolbox
@@ -76,7 +76,7 @@ def remember_afternoon(store: Store) -> None:
 def built(store: Store) -> None:
     """Build by a strategy with MemDreamer's builder, and smaller windows."""
     plain = find_strategy("first-lines")
-    dreamer = replace(plain, name="dreamer", builder=lambda: HierarchyBuilder(SMALL))
+    dreamer = replace(plain, name="dreamer", builder=lambda: hierarchy_builder(SMALL))
     build(workspace_of(store), PARTY, dreamer, lambda *_: None)
 
 

@@ -12,15 +12,7 @@ from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.clips import memory_view
-from strategies.memdreamer.settings import (
-    MacroEventsArguments,
-    NodesArguments,
-    RelationsArguments,
-    SubgraphArguments,
-    SummaryArguments,
-    SuperEventsArguments,
-    TimeArguments,
-)
+from strategies.memdreamer import settings
 from strategies.memdreamer.tools import HierarchyTools
 from tests.support.asking import WordToolbox
 from tests.support.full_suite import sample
@@ -35,13 +27,13 @@ from tests.support.memdreamer_memory import (
 
 OTHER = "ffeeddccbbaa0099"
 ARGUMENTS: dict[str, Any] = {
-    "get_summary": SummaryArguments,
-    "get_super_events": SuperEventsArguments,
-    "get_macro_events": MacroEventsArguments,
-    "get_subgraph": SubgraphArguments,
-    "search_nodes": NodesArguments,
-    "search_by_time": TimeArguments,
-    "get_relations": RelationsArguments,
+    "get_summary": settings.SummaryArguments,
+    "get_super_events": settings.SuperEventsArguments,
+    "get_macro_events": settings.MacroEventsArguments,
+    "get_subgraph": settings.SubgraphArguments,
+    "search_nodes": settings.NodesArguments,
+    "search_by_time": settings.TimeArguments,
+    "get_relations": settings.RelationsArguments,
 }
 CLIP_MS = 30_000
 
@@ -200,9 +192,9 @@ def test_a_time_shows_what_there_is_then(house: Store) -> None:
     with pytest.raises(InputError, match="what is known ends at 08:00"):
         use("search_by_time", start="9:00", end="9:10")
     with pytest.raises(ValueError, match="is before the start"):
-        TimeArguments(start="9:00", end="8:00")
+        settings.TimeArguments(start="9:00", end="8:00")
     with pytest.raises(ValueError, match="is not a time"):
-        TimeArguments(start="noon", end="8:00")
+        settings.TimeArguments(start="noon", end="8:00")
 
 
 def test_relations_lead_out_in_or_both_ways(house: Store) -> None:
@@ -283,12 +275,12 @@ def test_an_id_of_another_video_or_kind_or_of_nothing_is_refused(house: Store) -
 @pytest.mark.parametrize(
     ("kind", "arguments"),
     [
-        (SummaryArguments, {"macro_id": "n1"}),
-        (SuperEventsArguments, {"super_id": "n1"}),
-        (MacroEventsArguments, {}),
-        (MacroEventsArguments, {"super_id": "n1", "macro_ids": ["n2"]}),
-        (NodesArguments, {"query": "tea", "node_types": ["face"]}),
-        (RelationsArguments, {"node_id": "n1", "direction": "up"}),
+        (settings.SummaryArguments, {"macro_id": "n1"}),
+        (settings.SuperEventsArguments, {"super_id": "n1"}),
+        (settings.MacroEventsArguments, {}),
+        (settings.MacroEventsArguments, {"super_id": "n1", "macro_ids": ["n2"]}),
+        (settings.NodesArguments, {"query": "tea", "node_types": ["face"]}),
+        (settings.RelationsArguments, {"node_id": "n1", "direction": "up"}),
     ],
 )
 def test_arguments_that_a_tool_has_not_are_refused(kind: Any, arguments: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from agent.strategy import ToolArguments, ToolUse
 from domain.asking import Question
-from domain.built import StoredNode
+from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.streams import Stream
@@ -42,9 +42,9 @@ from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
-from tests.support.moment_model import MomentModel
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
+from tests.support.prompted_models import MomentModel
 from tests.support.remembered import CLIP_MS, Said, watch
 
 VAM = find_strategy("vam")
@@ -93,7 +93,7 @@ def rows(store: Store) -> list[dict[str, Any]]:
         return [record for record in video_records(session, PARTY) if record["row"] in kinds]
 
 
-def nodes(store: Store, level: str = "event") -> list[StoredNode]:
+def nodes(store: Store, level: str = "event") -> list[Node]:
     with store.begin() as session:
         found = read_built(session, PARTY, "vam").nodes
     return [node for node in found if node.level == level]

@@ -21,9 +21,9 @@ from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import texts_of
 from tests.support.openai_server import Answer as Sent
+from tests.support.prompted_models import WorldModel, answering
 from tests.support.remembered import Said, watch
 from tests.support.replaying import ScriptedRun
-from tests.support.world_model import WorldModel, answering, purpose_of
 
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate", "Bob sleeps")
 FENCE = "Who paints the fence?"
@@ -61,11 +61,11 @@ class Asked(ScriptedRun):
         super().__init__(store, script, question, "worldmm", images=sees)
 
     def pages(self, purpose: str) -> list[str]:
-        return [texts_of(one)[-1] for one in self.requests if purpose_of(one) == purpose]
+        return [texts_of(one)[-1] for one in self.requests if WorldModel.purpose(one) == purpose]
 
     def rules(self, purpose: str) -> str:
         """The instructions of the first request for a purpose."""
-        return next(texts_of(one)[0] for one in self.requests if purpose_of(one) == purpose)
+        return next(texts_of(one)[0] for one in self.requests if WorldModel.purpose(one) == purpose)
 
 
 def search(memory: str, query: str) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Clock:
         model = WorldModel()
 
         def script(request: dict[str, Any]) -> Any:
-            if purpose_of(request) != purpose:
+            if WorldModel.purpose(request) != purpose:
                 return model(request)
             self.ahead = 10_000.0
             return answer
@@ -140,7 +140,7 @@ def test_a_tool_leaves_the_tokens_of_the_final_answer(garden: Store) -> None:
     model = WorldModel()
 
     def script(request: dict[str, Any]) -> Any:
-        large = purpose_of(request) == "decide"
+        large = WorldModel.purpose(request) == "decide"
         return Sent(model(request), tokens=(80_000, 20) if large else (100, 20))
 
     made = Asked(garden, script)
@@ -217,7 +217,7 @@ def test_words_of_a_video_open_no_mark_and_become_no_action(store: Store) -> Non
         for mark in ("found", "captions", "triples", "question", "query", "option"):
             assert page.count(f"<{mark}>") == page.count(f"</{mark}>")
         assert "＜" not in page
-        if purpose_of(request) in ("decide", "respond"):
+        if WorldModel.purpose(request) in ("decide", "respond"):
             assert "[n1]" not in re.sub(r"^\[n1\] [\d:-]+: ", "", page, flags=re.M)
     assert [one.action.kind for one in made.of(Acted)] == ["search", "search", "answer"]
 

@@ -41,8 +41,8 @@ from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.prompted_models import WorldModel, answering
 from tests.support.remembered import Said, watch
-from tests.support.world_model import WorldModel, answering
 
 STRATEGY = find_strategy("worldmm")
 QUESTION = "What happens in the house?"
@@ -120,12 +120,7 @@ def built(store: Store, server: OpenAIServer, **more: Any) -> CallTotals:
 def lasting(store: Store) -> list[tuple[str, int, int | None]]:
     with store.begin() as session:
         memory = read_built(session, PARTY, "worldmm")
-    names = {entity.id: entity.key.name for entity in memory.entities}
-    return [
-        (f"{names[r.subject]} {r.predicate} {names[r.object]}", r.from_clip, r.to_clip)
-        for r in memory.relations
-        if r.level == "semantic"
-    ]
+    return [(r.text, r.from_clip, r.to_clip) for r in memory.relations if r.level == "semantic"]
 
 
 def captions(store: Store, level: str) -> list[str]:
@@ -298,10 +293,9 @@ def test_a_reply_is_repaired_and_the_unsound_is_dropped(garden: Store, model: Wo
     with garden.begin() as session:
         memory = read_built(session, PARTY, "worldmm")
         purposes = list(session.scalars(select(ModelCallRow.purpose).order_by(ModelCallRow.id)))
-    names = {entity.id: entity.key for entity in memory.entities}
     first = memory.relations[0]
-    assert (names[first.subject].type, first.predicate) == ("PERSON", "paint")
-    assert not {"boat", "<face_9>"} & {key.name for key in names.values()}
+    assert (first.subject.type, first.predicate) == ("PERSON", "paint")
+    assert not {"boat", "<face_9>"} & {entity.key.name for entity in memory.entities}
     assert purposes[:3] == ["worldmm caption", "worldmm triples", "worldmm triples-repair"]
 
 

@@ -33,10 +33,10 @@ from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.picture_cards import COLOURS, Card, jpeg
+from tests.support.prompted_models import WorldModel, answering
 from tests.support.remembered import Said, recording, watch
 from tests.support.seeing_model import Eyes, Request, SeeingWorldModel, images_of, is_right
 from tests.support.tiny_image_encoder import towers
-from tests.support.world_model import WorldModel, answering, purpose_of
 
 CARDS = {
     5: Card("red", "417", "circle"),
@@ -202,7 +202,7 @@ def test_both_steps_are_shown_frames_after_refs_and_times(cards: Store, eyes: Ey
     first, second = searches(events)
     times = {e.ref: e.span.start_ms // 1000 for one in (first, second) for e in one.evidence}
     shown = {
-        purpose: [images_of(r) for r in requests if purpose_of(r) == purpose]
+        purpose: [images_of(r) for r in requests if WorldModel.purpose(r) == purpose]
         for purpose in ("decide", "respond")
     }
     assert [[image.time_ms for image in images] for images in shown["decide"]] == [
@@ -216,14 +216,14 @@ def test_both_steps_are_shown_frames_after_refs_and_times(cards: Store, eyes: Ey
     for image in (i for lists in shown.values() for images in lists for i in images):
         assert image.data == jpeg(CARDS[times[image.ref]])
         assert image.time_ms == 1000 * times[image.ref]
-    (respond,) = [r for r in requests if purpose_of(r) == "respond"]
+    (respond,) = [r for r in requests if WorldModel.purpose(r) == "respond"]
     assert "Cite the image by that id" in texts_of(respond)[0]
 
 
 def test_only_what_the_profile_can_do_is_offered(cards: Store, encoding: EncoderToolbox) -> None:
     def offered(toolbox: Callable[[OpenAIServer], Toolbox], name: str = "worldmm") -> list[str]:
         made, _, requests = asked(cards, WorldModel(), "Who begins?", name, toolbox)
-        rules = next(texts_of(r)[0] for r in requests if purpose_of(r) == "decide")
+        rules = next(texts_of(r)[0] for r in requests if WorldModel.purpose(r) == "decide")
         line = next((one for one in rules.splitlines() if one.startswith("- visual:")), "")
         return [line, made.answer.note]
 

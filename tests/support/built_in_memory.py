@@ -8,15 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from agent.builder import Build, BuildModels, MemoryBuilder
-from domain.built import (
-    BuiltMemory,
-    Change,
-    EntityKey,
-    StoredEntity,
-    StoredNode,
-    StoredRelation,
-    WatchedClip,
-)
+from domain import built
 from domain.media import Video
 
 Row = tuple[object, ...]
@@ -26,12 +18,12 @@ Row = tuple[object, ...]
 class MemoryRows:
     """The rows of one build, as the store would have them."""
 
-    nodes: list[StoredNode] = field(default_factory=list)
-    entities: dict[EntityKey, StoredEntity] = field(default_factory=dict)
-    relations: list[StoredRelation] = field(default_factory=list)
+    nodes: list[built.Node] = field(default_factory=list)
+    entities: dict[built.EntityKey, built.Entity] = field(default_factory=dict)
+    relations: list[built.Relation] = field(default_factory=list)
     through: int = -1
 
-    def apply(self, change: Change, through: int) -> None:
+    def apply(self, change: built.Change, through: int) -> None:
         self.through = through
         ids = {(node.level, node.number): node.id for node in self.nodes}
         for gone in change.closed_nodes:
@@ -39,64 +31,32 @@ class MemoryRows:
         first: dict[int, int] = {}
         for draft in change.nodes:
             node = ids.setdefault((draft.level, draft.number), len(ids) + 1)
-            first.setdefault(node, draft.clip)
+            first.setdefault(node, draft.from_clip)
         for node, clip in first.items():
             self._close_node(node, clip)
         for draft in change.nodes:
             vector = None if draft.vector is None else draft.vector.astype(np.float16)
-            self.nodes.append(
-                StoredNode(
-                    ids[draft.level, draft.number],
-                    draft.level,
-                    draft.number,
-                    draft.label,
-                    draft.text,
-                    draft.span,
-                    draft.clip,
-                    draft.to_clip,
-                    None if vector is None else vector.astype(np.float32),
-                    tuple(draft.children),
-                )
-            )
+            kept = None if vector is None else vector.astype(np.float32)
+            number = ids[draft.level, draft.number]
+            self.nodes.append(replace(draft, vector=kept, id=number))
         for entity in change.entities:
-            stored = StoredEntity(
-                len(self.entities) + 1, entity.key, entity.clip, None, dict(entity.attributes)
-            )
-            self.entities.setdefault(entity.key, stored)
-        self._apply_relations(change, ids)
-
-    def _apply_relations(self, change: Change, ids: dict[tuple[str, int], int]) -> None:
-        for gone in change.closed:
-            ends = (self.entities[gone.subject].id, self.entities[gone.object].id)
+            self.entities.setdefault(entity.key, replace(entity, vector=None))
+        for ended in change.closed:
             for at, one in enumerate(self.relations):
-                same = (one.level, one.predicate) == (gone.level, gone.predicate)
-                if same and (one.subject, one.object) == ends and one.to_clip is None:
-                    self.relations[at] = replace(one, to_clip=gone.clip)
-        for draft in change.relations:
-            self.relations.append(
-                StoredRelation(
-                    len(self.relations) + 1,
-                    draft.level,
-                    self.entities[draft.subject].id,
-                    draft.predicate,
-                    self.entities[draft.object].id,
-                    None if draft.node is None else ids[draft.node],
-                    draft.span,
-                    tuple(draft.evidence),
-                    draft.confidence,
-                    draft.clip,
-                    draft.to_clip,
-                    None,
-                )
-            )
+                if one.key == ended.key and one.to_clip is None:
+                    self.relations[at] = replace(one, to_clip=ended.to_clip)
+        for stated in change.relations:
+            assert {stated.subject, stated.object} <= self.entities.keys()
+            assert stated.node is None or stated.node in ids
+            self.relations.append(replace(stated, vector=None))
 
     def _close_node(self, node: int, clip: int) -> None:
         for at, one in enumerate(self.nodes):
             if one.id == node and one.to_clip is None:
                 self.nodes[at] = replace(one, to_clip=clip)
 
-    def memory(self) -> BuiltMemory:
-        return BuiltMemory(
+    def memory(self) -> built.BuiltMemory:
+        return built.BuiltMemory(
             self.through,
             1,
             "words",
@@ -107,8 +67,6 @@ class MemoryRows:
 
     def seen(self, clip: int) -> list[Row]:
         """Return what a question as of a clip sees, without row ids."""
-        keys = {one.id: one.key for one in self.entities.values()}
-        nodes = {one.id: (one.level, one.number) for one in self.nodes}
         rows: list[Row] = [
             ("node", n.level, n.number, n.label, n.text, n.span, n.from_clip, n.children)
             for n in self.nodes
@@ -123,10 +81,10 @@ class MemoryRows:
             (
                 "relation",
                 r.level,
-                *keys[r.subject],
+                *r.subject,
                 r.predicate,
-                *keys[r.object],
-                nodes.get(r.node or 0),
+                *r.object,
+                r.node,
                 r.span,
                 r.evidence,
                 r.from_clip,
@@ -140,7 +98,7 @@ class MemoryRows:
 def built_of(
     builder: MemoryBuilder,
     video: Video,
-    clips: Sequence[WatchedClip],
+    clips: Sequence[built.WatchedClip],
     models: BuildModels,
     *,
     step: int = 1,
@@ -158,7 +116,7 @@ def built_of(
     return rows
 
 
-def _earlier(builder: MemoryBuilder, clips: Sequence[WatchedClip]) -> list[WatchedClip]:
+def _earlier(builder: MemoryBuilder, clips: Sequence[built.WatchedClip]) -> list[built.WatchedClip]:
     """Return the clips that the build flow would give a builder that resumes."""
     if not clips:
         return []

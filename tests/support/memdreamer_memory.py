@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from sqlalchemy import update
 
-from domain.built import Change, EntityDraft, EntityKey, NodeDraft, RelationDraft
+from domain.built import Change, Entity, EntityKey, Node, Relation
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.build_changes import apply_change
@@ -100,37 +100,35 @@ class WrittenMemory:
     ) -> Change:
         episode, span = self._episodes[number], span_of(first, last - first + 1)
         nodes = [self._node(MACRO, number, episode.title, episode.summary, span, last)]
-        entities = [EntityDraft(vertex(MACRO, number), last)]
+        entities = [Entity(vertex(MACRO, number), last)]
         nodes += [*self._within(EVENT, episode.happens, span, last)]
         nodes += [*self._within(TEXT, episode.read, span, last)]
-        entities += [EntityDraft(self._ends[one.text], last) for one in nodes[1:]]
+        entities += [Entity(self._ends[one.text], last) for one in nodes[1:]]
         named = [EntityKey("PERSON", who) for who in episode.people]
         named += [EntityKey("OBJECT", thing) for thing in episode.things]
         entities += [self._entity(key, span, last) for key in named]
         ends = self._ends | {key.name: key for key in named}
         stated = [
-            RelationDraft(GRAPH, ends[who], label, ends[what], span, last, (last,), (MACRO, number))
+            Relation(GRAPH, ends[who], label, ends[what], span, last, (last,), (MACRO, number))
             for who, label, what in episode.ties
         ]
         tied = {end for who, _, what in episode.ties for end in (who, what)}
         stated += [
-            RelationDraft(GRAPH, key, "MENTIONED", key, span, last, (last,), (MACRO, number))
+            Relation(GRAPH, key, "MENTIONED", key, span, last, (last,), (MACRO, number))
             for key in named
             if key.name not in tied
         ]
         supers = [*self._supers(parts, known, last)]
-        entities += [EntityDraft(vertex(SUPER, n), last) for n in range(len(parts))]
+        entities += [Entity(vertex(SUPER, n), last) for n in range(len(parts))]
         children = tuple(range(len(parts)))
         nodes += [*supers, self._node(ROOT, 0, "A day", root, span_of(0, last + 1), last, children)]
         stated += [
-            RelationDraft(SUPER, vertex(SUPER, n), "BEFORE", vertex(SUPER, n + 1), span, last)
+            Relation(SUPER, vertex(SUPER, n), "BEFORE", vertex(SUPER, n + 1), span, last)
             for n in range(max(0, len(known) - 1), len(parts) - 1)
         ]
         return Change(nodes, entities, stated)
 
-    def _supers(
-        self, parts: Sequence[Part], known: Sequence[Part], last: int
-    ) -> Iterable[NodeDraft]:
+    def _supers(self, parts: Sequence[Part], known: Sequence[Part], last: int) -> Iterable[Node]:
         for number, part in enumerate(parts):
             if number < len(known) and known[number] == part:
                 continue
@@ -144,7 +142,7 @@ class WrittenMemory:
 
     def _within(
         self, level: str, texts: Sequence[str], span: TimeSpan, last: int
-    ) -> Iterable[NodeDraft]:
+    ) -> Iterable[Node]:
         for position, text in enumerate(texts):
             start = span.start_ms + span.length_ms * position // len(texts)
             number = self._next[level]
@@ -152,10 +150,10 @@ class WrittenMemory:
             self._ends[text] = vertex(level, number)
             yield self._node(level, number, "", text, TimeSpan.of(start, start + 5_000), last)
 
-    def _entity(self, key: EntityKey, span: TimeSpan, last: int) -> EntityDraft:
+    def _entity(self, key: EntityKey, span: TimeSpan, last: int) -> Entity:
         text = f"{key.name} of the {key.type.lower()}s"
         attributes = {"description": text, "best_ms": span.start_ms}
-        return EntityDraft(key, last, attributes, self._embed([f"{key.name}. {text}"])[0])
+        return Entity(key, last, attributes, self._embed([f"{key.name}. {text}"])[0])
 
     def _node(
         self,
@@ -166,9 +164,9 @@ class WrittenMemory:
         span: TimeSpan,
         clip: int,
         children: tuple[int, ...] = (),
-    ) -> NodeDraft:
+    ) -> Node:
         vector = self._embed([f"{label}. {text}"])[0]
-        return NodeDraft(level, number, text, span, clip, label, children, vector)
+        return Node(level, number, text, span, clip, label, children, vector)
 
 
 HOUSE = "0a1b2c3d4e5f6071"

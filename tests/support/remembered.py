@@ -20,23 +20,7 @@ from retrieval.terms import terms
 from store.database import Store
 from store.home import Home
 from store.queries.characters import add_name
-from store.tables.schema import (
-    CharacterMemberRow,
-    ClipRow,
-    EdgeRow,
-    IdentityRow,
-    IdentityStatementRow,
-    KeyframeRow,
-    MemoryLinkRow,
-    MemoryRow,
-    ObjectRow,
-    PatchRow,
-    ScreenTextRow,
-    SegmentRevisionRow,
-    SegmentRow,
-    SightingRow,
-    VideoRow,
-)
+from store.tables import schema
 
 CLIP_MS = 30_000
 SIZE = 64
@@ -107,11 +91,11 @@ def watch(store: Store, video: str, clips: Sequence[Sequence[Said]], first: int 
                 session.flush()
                 for tag in line.who:
                     identity = identity_of(session, video, tag)
-                    session.add(MemoryLinkRow(memory_id=row.id, identity_id=identity))
+                    session.add(schema.MemoryLinkRow(memory_id=row.id, identity_id=identity))
 
 
-def _video(video: str, clips: int) -> VideoRow:
-    return VideoRow(
+def _video(video: str, clips: int) -> schema.VideoRow:
+    return schema.VideoRow(
         id=video,
         title=video,
         duration_ms=clips * CLIP_MS,
@@ -125,9 +109,9 @@ def _video(video: str, clips: int) -> VideoRow:
     )
 
 
-def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipRow:
+def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> schema.ClipRow:
     start = clip * CLIP_MS
-    return ClipRow(
+    return schema.ClipRow(
         video_id=video,
         clip=clip,
         start_ms=start,
@@ -140,9 +124,9 @@ def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipR
     )
 
 
-def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
+def _line(video: str, clip: int, line: Said, vector: list[float]) -> schema.MemoryRow:
     start = clip * CLIP_MS + round(line.at_s * 1000)
-    return MemoryRow(
+    return schema.MemoryRow(
         video_id=video,
         clip=clip,
         kind="episodic",
@@ -159,11 +143,13 @@ def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
 def identity_of(session: Session, video: str, tag: str) -> int:
     kind, number = tag.strip("<>").split("_")
     found = (
-        session.query(IdentityRow).filter_by(video_id=video, kind=kind, number=int(number)).first()
+        session.query(schema.IdentityRow)
+        .filter_by(video_id=video, kind=kind, number=int(number))
+        .first()
     )
     if found is None:
         began = (100 if kind == "face" else 200) + int(number)
-        found = IdentityRow(
+        found = schema.IdentityRow(
             video_id=video, kind=kind, number=int(number), first_clip=0, character=began
         )
         session.add(found)
@@ -175,16 +161,18 @@ def name(store: Store, video: str, number: int, called: str, *tags: str, since: 
     """From clip ``since`` on, these identities are the character ``number`` of that name."""
     with store.begin() as session:
         members = [identity_of(session, video, tag) for tag in tags]
-        session.get_one(IdentityRow, members[0]).character = number
+        session.get_one(schema.IdentityRow, members[0]).character = number
         session.execute(
-            update(IdentityRow).where(IdentityRow.id.in_(members)).values(first_clip=since)
+            update(schema.IdentityRow)
+            .where(schema.IdentityRow.id.in_(members))
+            .values(first_clip=since)
         )
         add_name(session, video, members[0], called, "said", since)
         held = {"number": number, "from_clip": since}
-        session.add_all(CharacterMemberRow(identity_id=one, **held) for one in members)
+        session.add_all(schema.CharacterMemberRow(identity_id=one, **held) for one in members)
         stated = {"video_id": video, "clip": since, "support": 9.0, "reason": "said"}
         session.add_all(
-            IdentityStatementRow(face_id=members[0], voice_id=voice, **stated)
+            schema.IdentityStatementRow(face_id=members[0], voice_id=voice, **stated)
             for voice in members[1:]
         )
 
@@ -212,7 +200,7 @@ def add_event_graph(
     with store.begin() as session:
         for event in events:
             if event.number not in ids:
-                row = SegmentRow(video_id=video, number=event.number)
+                row = schema.SegmentRow(video_id=video, number=event.number)
                 session.add(row)
                 session.flush()
                 ids[event.number] = row.id
@@ -231,8 +219,8 @@ def patch_with_edge(store: Store, video: str, source: int, target: int, at_clip:
         session.add(_patch(video, at_clip))
 
 
-def _patch(video: str, at_clip: int) -> PatchRow:
-    return PatchRow(
+def _patch(video: str, at_clip: int) -> schema.PatchRow:
+    return schema.PatchRow(
         video_id=video,
         at_clip=at_clip,
         first_clip=0,
@@ -243,8 +231,8 @@ def _patch(video: str, at_clip: int) -> PatchRow:
     )
 
 
-def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:
-    return SegmentRevisionRow(
+def _revision(segment: int, revision: int, event: Event) -> schema.SegmentRevisionRow:
+    return schema.SegmentRevisionRow(
         segment_id=segment,
         revision=revision,
         label=event.label,
@@ -257,8 +245,8 @@ def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:
     )
 
 
-def _edge(video: str, source: int, target: int, relation: str, clip: int) -> EdgeRow:
-    return EdgeRow(
+def _edge(video: str, source: int, target: int, relation: str, clip: int) -> schema.EdgeRow:
+    return schema.EdgeRow(
         video_id=video,
         source_id=source,
         target_id=target,
@@ -279,7 +267,7 @@ def paint_keyframes(
     ids = {}
     with store.begin() as session:
         for time, colour in colours.items():
-            row = KeyframeRow
+            row = schema.KeyframeRow
             at_time = (row.video_id == video, row.time_ms == round(time * 1000))
             frame = session.scalars(select(row).where(*at_time)).one()
             blobs, image = Blobs(), np.full((60, 90, 3), colour, np.uint8)
@@ -300,7 +288,7 @@ def recording(
     with store.begin() as session:
         for time in times_s:
             session.add(
-                KeyframeRow(
+                schema.KeyframeRow(
                     video_id=video,
                     clip=int(time * 1000) // CLIP_MS,
                     time_ms=round(time * 1000),
@@ -315,7 +303,7 @@ def recording(
             )
         for time, text in (read or {}).items():
             session.add(
-                ScreenTextRow(
+                schema.ScreenTextRow(
                     video_id=video,
                     clip=int(time * 1000) // CLIP_MS,
                     time_ms=round(time * 1000),
@@ -326,7 +314,7 @@ def recording(
             )
         for time, labels in (things or {}).items():
             session.add_all(
-                ObjectRow(
+                schema.ObjectRow(
                     video_id=video,
                     clip=int(time * 1000) // CLIP_MS,
                     time_ms=round(time * 1000),
@@ -342,7 +330,7 @@ def see(store: Store, video: str, tag: str, start_s: float, end_s: float) -> Non
     """An identity is in view, or heard, for a while."""
     with store.begin() as session:
         session.add(
-            SightingRow(
+            schema.SightingRow(
                 video_id=video,
                 clip=int(start_s * 1000) // CLIP_MS,
                 identity_id=identity_of(session, video, tag),

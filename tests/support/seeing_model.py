@@ -29,8 +29,7 @@ from graphs.ask_result import AskResult
 from models.ports import FaceEngine, ObjectDetector, ScreenReader
 from tests.support.obedient_model import purpose_of, texts_of
 from tests.support.picture_cards import COLOURS, SHAPES
-from tests.support.world_model import WorldModel
-from tests.support.world_model import purpose_of as purpose_in_world
+from tests.support.prompted_models import WorldModel
 
 Request = dict[str, Any]
 _LABEL = re.compile(r"\[([kf]\d+)\] (\d+(?::\d\d)+)")
@@ -322,7 +321,7 @@ class SeeingWorldModel(SeeingModel):
         self._searches = searches
 
     def __call__(self, request: Request) -> dict[str, Any]:
-        purpose = purpose_in_world(request)
+        purpose = WorldModel.purpose(request)
         if purpose not in ("decide", "respond"):
             answer: dict[str, Any] = WorldModel()(request)
             return answer

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from agent.builder import BuildModels
 from domain.asking import Evidence
-from domain.built import StoredNode, WatchedClip
+from domain.built import Node, WatchedClip
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved
-from strategies.memdreamer.builder import HierarchyBuilder
+from strategies.memdreamer.builder import hierarchy_builder
 from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, ROOT, SUPER, TEXT, is_allowed
 from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.steps import found_block
@@ -40,7 +40,7 @@ ROOM = 4_000
 """Bytes of the marks, of the line of the search and of the count of what is left out."""
 
 
-def nodes(rows: MemoryRows, level: str, *, valid: bool = True) -> list[StoredNode]:
+def nodes(rows: MemoryRows, level: str, *, valid: bool = True) -> list[Node]:
     """The nodes of a level, in order of number."""
     found = [n for n in rows.nodes if n.level == level and not (valid and n.to_clip is not None)]
     return sorted(found, key=lambda node: node.number)
@@ -67,13 +67,12 @@ def check_sound(rows: MemoryRows, clips: list[WatchedClip]) -> None:
             holders = [m for m in macros if m.span.start_ms <= node.span.start_ms < m.span.end_ms]
             assert len(holders) == 1
             assert node.span.end_ms <= holders[0].span.end_ms
-    kinds = {one.id: one.key for one in rows.entities.values()}
     numbers = {
         kind: {str(node.number) for node in nodes(rows, level)}
         for level, kind in ((EVENT, "EVENT"), (TEXT, "TEXT"), (MACRO, "MACRO"), (SUPER, "SUPER"))
     }
     for edge in rows.relations:
-        ends = (kinds[edge.subject], kinds[edge.object])
+        ends = (edge.subject, edge.object)
         assert is_allowed(edge.level, ends[0].type, edge.predicate, ends[1].type)
         if edge.to_clip is None:
             assert all(end.name in numbers.get(end.type, {end.name}) for end in ends)
@@ -123,13 +122,13 @@ def watched(draw: st.DrawFn) -> list[WatchedClip]:
 @settings(max_examples=examples(4, 40), deadline=None, suppress_health_check=SLOW)
 @given(clips=watched())
 def test_whatever_is_watched_the_hierarchy_is_sound(clips: list[WatchedClip]) -> None:
-    check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, MODELS), clips)
+    check_sound(built_of(hierarchy_builder(SMALL), VIDEO, clips, MODELS), clips)
 
 
 @settings(max_examples=examples(2, 15), deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), step=st.integers(2, 5))
 def test_it_is_same_in_steps_of_any_size_and_resumed(clips: list[WatchedClip], step: int) -> None:
-    builder = HierarchyBuilder(SMALL)
+    builder = hierarchy_builder(SMALL)
     whole, last = built_of(builder, VIDEO, clips, MODELS), clips[-1].clip
     for other in (
         built_of(builder, VIDEO, clips, MODELS, step=step),
@@ -146,7 +145,7 @@ def day() -> list[WatchedClip]:
 
 @pytest.fixture(scope="module")
 def built(day: list[WatchedClip]) -> MemoryRows:
-    return built_of(HierarchyBuilder(), VIDEO, day, MODELS)
+    return built_of(hierarchy_builder(), VIDEO, day, MODELS)
 
 
 def test_a_day_has_episodes_where_topic_changes(built: MemoryRows, day: list[WatchedClip]) -> None:
@@ -170,7 +169,7 @@ def test_a_question_as_of_a_tenth_sees_what_was_built_by_then(
     seen = day[: tenth * len(day) // 10]
     if tenth == 10:
         seen = day[:-1]
-    by_then = built_of(HierarchyBuilder(), VIDEO, seen, MODELS, ended=False)
+    by_then = built_of(hierarchy_builder(), VIDEO, seen, MODELS, ended=False)
     last = seen[-1].clip
     assert built.seen(last) == by_then.seen(last)
     assert len(nodes(by_then, MACRO)) >= len(seen) * CLIP_MS // (10 * MINUTE)
@@ -183,8 +182,7 @@ def test_only_the_last_super_events_change(built: MemoryRows) -> None:
 
 
 def test_who_does_what_with_what_is_in_the_graph(built: MemoryRows) -> None:
-    names = {one.id: one.key.name for one in built.entities.values()}
-    stated = {(names[r.subject], r.predicate) for r in built.relations}
+    stated = {(r.subject.name, r.predicate) for r in built.relations}
     assert {("Ann", "PERFORMS"), ("red car", "RECEIVES"), ("<voice_0>", "PERFORMS")} <= stated
     assert {("<face_0>", "NEXT_TO"), ("laptop", "MENTIONED")} <= stated
 
@@ -196,7 +194,7 @@ def test_a_long_video_has_twenty_super_events_at_most() -> None:
         long_video_ms=10 * MINUTE,
         long_supers=(4, 6),
     )
-    rows = built_of(HierarchyBuilder(settings), VIDEO, watched_day(160, lines=2), MODELS)
+    rows = built_of(hierarchy_builder(settings), VIDEO, watched_day(160, lines=2), MODELS)
     assert len(nodes(rows, MACRO)) > 6 * 8
     assert len(nodes(rows, SUPER)) <= 6
 
@@ -227,7 +225,7 @@ def models(answer: Answer) -> BuildModels:
 @given(clips=watched(), seed=st.integers(0, 10_000))
 def test_whatever_model_replies_the_hierarchy_is_sound(clips: list[WatchedClip], seed: int) -> None:
     check_sound(
-        built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, clips, models(anything(seed))), clips
+        built_of(hierarchy_builder(SMALL_OF_MODEL), VIDEO, clips, models(anything(seed))), clips
     )
 
 
@@ -236,7 +234,7 @@ def test_whatever_model_replies_the_hierarchy_is_sound(clips: list[WatchedClip],
 def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, step: int) -> None:
     day, builder, replies = (
         watched_day(50, seed),
-        HierarchyBuilder(SMALL_OF_MODEL),
+        hierarchy_builder(SMALL_OF_MODEL),
         models(anything(seed)),
     )
     whole = built_of(builder, VIDEO, day, replies)
@@ -251,7 +249,7 @@ def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, st
 
 @pytest.fixture(scope="module")
 def written() -> MemoryRows:
-    return built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, watched_day(60), models(sensible))
+    return built_of(hierarchy_builder(SMALL_OF_MODEL), VIDEO, watched_day(60), models(sensible))
 
 
 def test_what_the_model_writes_is_stored(written: MemoryRows) -> None:
@@ -259,8 +257,7 @@ def test_what_the_model_writes_is_stored(written: MemoryRows) -> None:
     assert {macro.label for macro in nodes(written, MACRO)} <= {"Part 0", "Part 20", "Part 40"}
     root = nodes(written, ROOT)[0]
     assert (root.label, root.text) == ("A day", "They work.\nThemes: work\nTone: calm")
-    names = {one.id: one.key.name for one in written.entities.values()}
-    stated = {(names[r.subject], r.predicate, names[r.object]) for r in written.relations}
+    stated = {(r.subject.name, r.predicate, r.object.name) for r in written.relations}
     assert {("0", "HAPPENS_IN", "garage"), ("Ann", "PERFORMS", "0"), ("0", "CAUSES", "1")} <= stated
 
 
@@ -268,9 +265,8 @@ def test_edges_between_super_events_have_their_reason_in_the_text(written: Memor
     supers = nodes(written, SUPER)
     first = supers[-2]
     assert f"LEADS_TO super {supers[-1].number}: It is said." in first.text
-    names = {one.id: one.key for one in written.entities.values()}
     held = [
-        (names[r.subject].name, r.predicate, names[r.object].name)
+        (r.subject.name, r.predicate, r.object.name)
         for r in written.relations
         if r.level == SUPER and r.to_clip is None
     ]
@@ -286,7 +282,7 @@ def test_a_reply_that_is_not_sound_is_asked_for_once_more() -> None:
         return reply
 
     model, day = WritingModel(overlapping), watched_day(20)
-    rows = built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, day, replace(MODELS, model=model))
+    rows = built_of(hierarchy_builder(SMALL_OF_MODEL), VIDEO, day, replace(MODELS, model=model))
     check_sound(rows, day)
     assert model.asked.count("episodes-repair") == model.asked.count("episodes") > 0
     assert "graph-repair" not in model.asked
@@ -294,8 +290,8 @@ def test_a_reply_that_is_not_sound_is_asked_for_once_more() -> None:
 
 def test_without_a_reply_it_is_written_by_rules() -> None:
     day = watched_day(40)
-    silent = built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, day, models(lambda *_: None))
-    by_rules = built_of(HierarchyBuilder(SMALL_OF_MODEL), VIDEO, day, MODELS)
+    silent = built_of(hierarchy_builder(SMALL_OF_MODEL), VIDEO, day, models(lambda *_: None))
+    by_rules = built_of(hierarchy_builder(SMALL_OF_MODEL), VIDEO, day, MODELS)
     assert silent.seen(39) == by_rules.seen(39)
 
 

@@ -13,16 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.harness.constrain import ActionBounds, check
-from agent.reasoners.concluding import (
-    QuestionKind,
-    as_query,
-    as_statement,
-    decompose,
-    has_rule_wording,
-    kind_of,
-    query_of,
-    ranking_text_of,
-)
+from agent.reasoners import concluding
 from domain.asking import Action, Mode, Question, Subtask
 from domain.errors import SetupError
 from domain.ledger import new_ledger
@@ -131,22 +122,22 @@ def test_any_question_and_option_can_be_restated(question: str, option: str) -> 
     ],
 )
 def test_a_question_is_split_by_what_it_asks(question: str, parts: list[str]) -> None:
-    assert [draft.text for draft in decompose(question, ())] == parts
+    assert [draft.text for draft in concluding.decompose(question, ())] == parts
 
 
 def test_each_option_is_a_subtask_with_words_of_its_own() -> None:
     asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
-    ledger, _ = new_ledger(decompose(asked.text, asked.options), asked.text, ASK)
+    ledger, _ = new_ledger(concluding.decompose(asked.text, asked.options), asked.text, ASK)
     found = [(task.text, task.options) for task in ledger.subtasks]
     assert found == [("Evidence for A: Ann", ("A",)), ("Evidence for B: Bob", ("B",))]
-    queries = [query_of(task, asked) for task in ledger.subtasks]
+    queries = [concluding.query_of(task, asked) for task in ledger.subtasks]
     assert queries == ["Ann opens the gate", "Bob opens the gate"]
-    assert {ranking_text_of(task, asked) for task in ledger.subtasks} == {asked.text}
+    assert {concluding.ranking_text_of(task, asked) for task in ledger.subtasks} == {asked.text}
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 6, 7, 11, 26])
 def test_more_options_than_subtasks_share_them_evenly(count: int) -> None:
-    drafts = decompose("Who came?", tuple(f"guest {n}" for n in range(count)))
+    drafts = concluding.decompose("Who came?", tuple(f"guest {n}" for n in range(count)))
     groups = [draft.options for draft in drafts]
     assert len(drafts) == min(5, count)
     assert "".join(letter for group in groups for letter in group) == ascii_uppercase[:count]
@@ -156,8 +147,8 @@ def test_more_options_than_subtasks_share_them_evenly(count: int) -> None:
 def test_a_subtask_that_was_reworded_is_searched_by_its_new_words() -> None:
     asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
     task = Subtask(id="t1", text="somebody with a key at the fence", options=("A",))
-    assert not has_rule_wording(task, asked)
-    assert ranking_text_of(task, asked) == query_of(task, asked)
+    assert not concluding.has_rule_wording(task, asked)
+    assert concluding.ranking_text_of(task, asked) == concluding.query_of(task, asked)
 
 
 @pytest.mark.parametrize(
@@ -173,28 +164,28 @@ def test_a_subtask_that_was_reworded_is_searched_by_its_new_words() -> None:
     ],
 )
 def test_a_question_becomes_a_statement_with_a_gap(text: str, statement: str) -> None:
-    assert as_statement(text) == statement
+    assert concluding.as_statement(text) == statement
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("What is the video about?", QuestionKind.BROAD),
-        ("Why did Ann leave?", QuestionKind.CAUSE),
-        ("What colour is the car?", QuestionKind.LOOKS),
-        ("What is Ann wearing?", QuestionKind.LOOKS),
-        ("Where is the car?", QuestionKind.FACT),
+        ("What is the video about?", concluding.QuestionKind.BROAD),
+        ("Why did Ann leave?", concluding.QuestionKind.CAUSE),
+        ("What colour is the car?", concluding.QuestionKind.LOOKS),
+        ("What is Ann wearing?", concluding.QuestionKind.LOOKS),
+        ("Where is the car?", concluding.QuestionKind.FACT),
     ],
 )
-def test_the_words_of_a_question_tell_its_kind(text: str, kind: QuestionKind) -> None:
-    assert kind_of(text) is kind
+def test_the_words_of_a_question_tell_its_kind(text: str, kind: concluding.QuestionKind) -> None:
+    assert concluding.kind_of(text) is kind
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60))
 def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_guard_takes(question: str) -> None:
-    ledger, _ = new_ledger(decompose(question, ()), question, ASK)
+    ledger, _ = new_ledger(concluding.decompose(question, ()), question, ASK)
     for task in ledger.subtasks:
-        action = Action(kind="search", mode=Mode.EVENT, query=as_query(task.text))
+        action = Action(kind="search", mode=Mode.EVENT, query=concluding.as_query(task.text))
         assert check(action, ActionBounds(subtask=task.text), ASK).accepted
 
 

@@ -20,7 +20,6 @@ from skimage.metrics import structural_similarity
 from models.ports import Image, Vector
 from perception.likeness import LIKENESS
 from strategies.vam.moments import (
-    AdaptiveThreshold,
     EventBounds,
     EventStart,
     EventState,
@@ -36,7 +35,9 @@ from strategies.vam.moments import (
     grey_plane,
     histogram_change,
     otsu,
+    remembered,
     similarity,
+    threshold,
     unchanged,
 )
 from strategies.vam.settings import HOUR, MINUTE, SECOND, AgeTier, VisualMemorySettings
@@ -392,13 +393,8 @@ def test_otsu_divides_distances_as_opencv_and_scikit_image_do(shared_media: Shar
 
 
 def test_the_threshold_is_fixed_until_there_are_enough_distances() -> None:
-    threshold = AdaptiveThreshold(0.12, least=4, most=6, factor=0.5)
-    for distance_now in (0.1, 0.1, 0.9):
-        threshold.add(distance_now)
-        assert threshold.value == 0.12
-    threshold.add(0.9)
-    assert 0.05 <= threshold.value < 0.45
-    for _ in range(6):
-        threshold.add(0.3)
-    assert threshold.value == pytest.approx(0.15)
-    assert threshold.recent == (0.3,) * 6
+    few = SETTINGS.model_copy(update={"least_distances": 4, "recent_distances": 6})
+    assert threshold([0.1, 0.1, 0.9], 0.12, few, 0.5) == 0.12
+    assert 0.05 <= threshold([0.1, 0.1, 0.9, 0.9], 0.12, few, 0.5) < 0.45
+    assert threshold([0.3] * 6, 0.12, few, 0.5) == pytest.approx(0.15)
+    assert remembered((0.1,) * 6, 0.3, few) == (*(0.1,) * 5, 0.3)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from domain.errors import InputError
 from domain.time import TimeSpan
 from retrieval.relevance import CosineScale
-from strategies.event_documents import EventDocument, EventDocuments, mean_direction
+from strategies.event_documents import EVENT, EventDocument, EventDocuments, mean_direction
 from strategies.vam.times import (
     AnchorMatch,
     EventAnchor,
@@ -78,6 +78,8 @@ def made_up(seed: int) -> MadeUpVideo:
         happened[action] = spans
     documents = [
         EventDocument(
+            level=EVENT,
+            from_clip=0,
             number=number,
             span=TimeSpan.of(bounds[number], bounds[number + 1]),
             text="\n".join(lines),
@@ -207,7 +209,7 @@ def test_a_document_is_found_by_the_words_of_one_line() -> None:
     vectors = [mean_direction(toolbox.embed(text.split("\n"))) for text in texts]
     documents = EventDocuments(
         [
-            EventDocument(number, TimeSpan.of(number, number + 1), text, vector)
+            EventDocument(EVENT, number, text, TimeSpan.of(number, number + 1), 0, vector=vector)
             for number, (text, vector) in enumerate(zip(texts, vectors, strict=True))
         ],
         CosineScale(0.0),

@@ -14,6 +14,8 @@ from pydantic import ValidationError
 
 import strategies.worldmm.settings
 from benchmarks.page_rank import DAMPING, NODES, power_iteration, random_graph, top
+from domain.asking import Evidence
+from domain.memories import Line, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from retrieval.chapters import DocumentCounts, caption_sentences, coarser_caption
 from retrieval.english import Known
@@ -21,7 +23,6 @@ from retrieval.page_rank import Floats, Pairs, page_rank, weighted_graph
 from strategies.registry import strategy_names
 from strategies.worldmm.captions import (
     ScaleWindow,
-    SeenLine,
     due_windows,
     extract,
     finer_windows,
@@ -29,7 +30,7 @@ from strategies.worldmm.captions import (
     summarised_scale,
     window_at,
 )
-from strategies.worldmm.choice import QuestionForm, ScaleCandidate, choose_across_scales
+from strategies.worldmm.choice import QuestionForm, Scored, choose_across_scales
 from strategies.worldmm.choice import question_form as form_of
 from strategies.worldmm.graph import (
     Numbered,
@@ -181,40 +182,40 @@ def test_synonyms_found_in_two_steps_are_those_found_at_once(known: int, seed: i
     ]
 
 
-def _candidate(ref: str, scale: int, start_s: int, length_s: int, score: float) -> ScaleCandidate:
+def _candidate(ref: str, start_s: int, length_s: int, score: float) -> Scored:
     span = TimeSpan.of(1000 * start_s, 1000 * (start_s + length_s))
-    return ScaleCandidate(ref=ref, scale=scale, span=span, score=score)
+    return Evidence(ref=ref, video="v", span=span, text=ref, score=score), score
 
 
 FOUND = (
-    (_candidate("n1", 0, 4000, 30, 0.10), _candidate("n2", 0, 9000, 30, 0.09)),
-    (_candidate("n3", 1, 20_000, 180, 0.02), _candidate("n4", 1, 3960, 180, 0.01)),
-    (_candidate("n5", 2, 30_000, 600, 0.30),),
-    (_candidate("n6", 3, 43_200, 3600, 0.70), _candidate("n7", 3, 3600, 3600, 0.60)),
+    (_candidate("n1", 4000, 30, 0.10), _candidate("n2", 9000, 30, 0.09)),
+    (_candidate("n3", 20_000, 180, 0.02), _candidate("n4", 3960, 180, 0.01)),
+    (_candidate("n5", 30_000, 600, 0.30),),
+    (_candidate("n6", 43_200, 3600, 0.70), _candidate("n7", 3600, 3600, 0.60)),
 )
 
 
 def test_events_are_looked_up_in_fine_captions_and_habits_in_coarse_ones() -> None:
-    event = choose_across_scales("When did I last water the garden?", FOUND, 3)
-    assert [one.ref for one in event.chosen] == ["n1", "n2", "n3"]
-    assert event.reason.startswith('asks for a particular event ("when"): fine captions first')
-    habit = choose_across_scales("What does Ann usually drink?", FOUND, 3)
-    assert [one.ref for one in habit.chosen] == ["n6", "n7", "n5"]
-    assert 'a habit or relation ("usually"): coarse captions first' in habit.reason
-    assert "n6 at 12:00:00-13:00:00" in habit.reason
+    event, why = choose_across_scales("When did I last water the garden?", FOUND, 3)
+    assert [one.ref for one in event] == ["n1", "n2", "n3"]
+    assert why.startswith('asks for a particular event ("when"): fine captions first')
+    habit, why = choose_across_scales("What does Ann usually drink?", FOUND, 3)
+    assert [one.ref for one in habit] == ["n6", "n7", "n5"]
+    assert 'a habit or relation ("usually"): coarse captions first' in why
+    assert "n6 at 12:00:00-13:00:00" in why
 
 
 def test_a_caption_on_which_coarser_scales_agree_comes_first() -> None:
-    fine = (_candidate("n1", 0, 9000, 30, 0.10), _candidate("n2", 0, 4000, 30, 0.09))
-    alone = choose_across_scales("When was it?", (fine, (), (), ()), 1)
-    agreed = choose_across_scales("When was it?", (fine, (), (), FOUND[3]), 1)
-    assert [one.ref for one in alone.chosen] == ["n1"]
-    assert [one.ref for one in agreed.chosen] == ["n2"]
+    fine = (_candidate("n1", 9000, 30, 0.10), _candidate("n2", 4000, 30, 0.09))
+    alone, _ = choose_across_scales("When was it?", (fine, (), (), ()), 1)
+    agreed, _ = choose_across_scales("When was it?", (fine, (), (), FOUND[3]), 1)
+    assert [one.ref for one in alone] == ["n1"]
+    assert [one.ref for one in agreed] == ["n2"]
 
 
 def test_a_caption_within_a_chosen_one_is_left_out() -> None:
     inside = (FOUND[0], FOUND[1][1:], (), ())
-    chosen = choose_across_scales("What is on the shelf?", inside, 3).chosen
+    chosen, _ = choose_across_scales("What is on the shelf?", inside, 3)
     assert [one.ref for one in chosen] == ["n1", "n2"]
 
 
@@ -284,8 +285,10 @@ def test_edges_that_end_nowhere_or_weigh_nothing_are_refused() -> None:
         weighted_graph(2, np.array([[0, 1]]), np.zeros(1))
 
 
-def _line(start_ms: int, text: str, speaker: str = "") -> SeenLine:
-    return SeenLine(span=TimeSpan.of(start_ms, start_ms + 1_000), text=text, speaker=speaker)
+def _line(start_ms: int, text: str, speaker: str | None = None) -> Line:
+    span = TimeSpan.of(start_ms, start_ms + 1_000)
+    source = MemorySource.SAID if speaker else MemorySource.CAPTION
+    return Line(kind=MemoryKind.EPISODIC, span=span, text=text, source=source, speaker=speaker)
 
 
 def _counts(*captions: str) -> DocumentCounts:

@@ -186,7 +186,6 @@ def _seen(text: str, *starts_ms: int) -> list[EpisodicTriple]:
     return [
         EpisodicTriple(
             triple=triple(text),
-            ref=f"r{start}",
             span=TimeSpan.of(start, start + 30_000),
             clip=start // 30_000,
         )
@@ -199,10 +198,8 @@ def _lasting(*seen: EpisodicTriple) -> list[SemanticTriple]:
     return list(counts.lasting(counts.add(seen), SETTINGS.occasions))
 
 
-def _semantic(text: str, occasions: int = 3, clip: int = 0, ref: str = "r1") -> SemanticTriple:
-    return SemanticTriple(
-        triple=triple(text), occasions=occasions, days=(1,), evidence=(ref,), from_clip=clip
-    )
+def _semantic(text: str) -> SemanticTriple:
+    return SemanticTriple(triple=triple(text), evidence=(1,), from_clip=0)
 
 
 def test_one_occasion_may_take_many_captions() -> None:
@@ -251,13 +248,13 @@ def test_a_newer_value_contradicts_a_single_one(newer: str, older: str, expected
 
 def test_rules_close_what_is_said_again_or_contradicted_and_delete_nothing() -> None:
     valid = [_semantic("Ann|live in|Paris"), _semantic("Ann|like|tea"), _semantic("I|own|cup")]
-    new = [_semantic("Ann|live in|Rome", 4), _semantic("Ann|like|tea", 5)]
+    new = [_semantic("Ann|live in|Rome"), _semantic("Ann|like|tea")]
     change = consolidate_by_rules(new, valid, clip=40)
     assert [one.triple for one in change.closed] == [valid[0].triple, valid[1].triple]
     assert {one.to_clip for one in change.closed} == {40}
     assert {one.from_clip for one in change.closed} == {0}
-    found = [(one.text, one.occasions, one.from_clip) for one in change.added]
-    assert found == [("Ann live in Rome", 4, 40), ("Ann like tea", 5, 40)]
+    found = [(one.text, one.from_clip) for one in change.added]
+    assert found == [("Ann live in Rome", 40), ("Ann like tea", 40)]
 
 
 def test_of_two_values_of_one_window_the_later_stays() -> None:

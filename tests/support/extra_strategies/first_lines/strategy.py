@@ -6,19 +6,18 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from agent.builder import BuildModels, Embed
+from agent.builder import Embed, MemoryBuilder
 from agent.strategy import RunTool, Strategy, Tool, ToolArguments, ToolUse
 from domain.asking import Evidence
 from domain.built import (
     BuiltMemory,
     Change,
-    EntityDraft,
+    Entity,
     EntityKey,
-    NodeDraft,
-    RelationDraft,
+    Node,
+    Relation,
     WatchedClip,
 )
-from domain.media import Video
 from domain.memories import MemoryView
 from models.messages import user
 from models.toolbox import Toolbox
@@ -72,19 +71,8 @@ class TwoLooks(ReadsTwice):
     tool = "lines"
 
 
-class PairBuilder:
-    """Keeps the first line of every two clips, and what its first word does to its last."""
-
-    version = 1
-    step_ms = 60_000
-    look_back_ms = 0
-
-    def begin(self, _: Video, built: BuiltMemory, __: object, models: BuildModels) -> PairBuild:
-        return PairBuild(built, models.embed)
-
-
 class PairBuild:
-    """Counts the pairs that were built before."""
+    """Keeps the first line of every two clips, and what its first word does to its last."""
 
     def __init__(self, built: BuiltMemory, embed: Embed) -> None:
         self._number, self._embed = len(built.nodes), embed
@@ -94,18 +82,22 @@ class PairBuild:
         if not lines:
             return Change()
         text, last = lines[0].text, clips[-1].clip
-        node = NodeDraft(
-            "pair", self._number, text, lines[0].span, last, vector=self._embed([text])[0]
-        )
+        node = Node("pair", self._number, text, lines[0].span, last, vector=self._embed([text])[0])
         who, whom = (EntityKey("WORD", word) for word in (text.split()[0], text.split()[-1]))
-        said = RelationDraft(
+        said = Relation(
             "pair", who, "says", whom, lines[0].span, last, (last,), ("pair", self._number)
         )
         self._number += 1
-        entities = [EntityDraft(key, last) for key in dict.fromkeys((who, whom))]
+        entities = [Entity(key, last) for key in dict.fromkeys((who, whom))]
         return Change([node], entities, [said])
 
 
+PAIRS = MemoryBuilder(
+    version=1,
+    step_ms=60_000,
+    look_back_ms=0,
+    begin=lambda _, built, __, models: PairBuild(built, models.embed),
+)
 STRATEGY = Strategy(
     name="first-lines",
     title="reads the first lines",
@@ -118,6 +110,6 @@ STRATEGY = Strategy(
     open_tools=open_tools,
     policy=TwoLooks,
     parts={SECOND: "all lines but the first of each look"},
-    builder=PairBuilder,
+    builder=lambda: PAIRS,
     rounds=3,
 )
