@@ -14,6 +14,10 @@ from json_repair import repair_json
 
 from domain.texts import make_storable
 
+# The library takes time by the square of some texts: 5 s for 16,000 characters of ``["["["``. A
+# reply of 8,000 tokens is within this.
+MOST_REPAIRED = 32_000
+
 
 def read_object(text: str) -> dict[str, Any]:
     """Return the JSON object in ``text``, repaired if need be.
@@ -22,7 +26,8 @@ def read_object(text: str) -> dict[str, Any]:
         text: A model's reply. Thoughts up to a ``</think>`` are skipped.
 
     Raises:
-        ValueError: There is no object in it, or one nested too deeply.
+        ValueError: There is no object in it, or one nested too deeply; or it is no JSON and longer
+            than ``MOST_REPAIRED``.
     """
     answer = _after_thoughts(text)
     start = answer.find("{")
@@ -37,6 +42,8 @@ def read_object(text: str) -> dict[str, Any]:
 
 def _repaired(text: str) -> dict[str, Any]:
     """Return the first object of a text that is not quite JSON."""
+    if len(text) > MOST_REPAIRED:
+        raise ValueError("the answer is no JSON, and too long to be repaired")
     try:
         found = repair_json(text, return_objects=True, skip_json_loads=True)
     except RecursionError as error:
