@@ -269,13 +269,13 @@ def _frame(
     return _image(video, f"{kind}{frame.id}", frame)
 
 
-def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[Moment]:
-    """Return the ``most`` keyframes nearest to a moment, in order of time, with known names."""
+def frames_around(store: Store, video: str, at_ms: int) -> list[Moment]:
+    """Return the few keyframes nearest to a moment, in order of time, with known names."""
     people = ClipPeople()
     with store.begin() as session:
         clip = clip_at(session, video, at_ms)
         frames = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
-        nearest = _nearest(frames, at_ms, most)
+        nearest = _nearest(frames, at_ms, MAX_FRAMES)
         if any(frame.description for frame in nearest):
             last = memory_view(session, [video]).scopes[0].last_clip
             known = characters_at(session, video, last)

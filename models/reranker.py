@@ -17,7 +17,6 @@ class CrossEncoderReranker:
     """Relevance of passages to a query. Pairs are run one by one, so that none affects another.
 
     Args:
-        name: how the model is called.
         folder: holds ``model.onnx`` and ``tokenizer.json``.
     """
 

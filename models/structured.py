@@ -79,10 +79,6 @@ def request(
     """Send one request, holding the model to ``schema`` by the method ``structure``.
 
     Args:
-        model: The client.
-        structure: How the model is held to the schema.
-        messages: The turns, as LangChain takes them.
-        schema: The JSON schema.
         protocol: How to answer as text, where that is not a JSON object.
         on_text: With it the reply is streamed.
         max_characters: A longer reply is read no further; None: no limit.

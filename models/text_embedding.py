@@ -34,10 +34,8 @@ class OnnxTextEmbedder:
     """A sentence encoder exported to ONNX, with its tokenizer beside it. Thread-safe.
 
     Args:
-        name: how the model is called in the store.
         files: its files, and how it reads texts.
         batch: most texts of equal token length in one run; 1 where rows would touch each other.
-        languages: those it was made for.
     """
 
     def __init__(

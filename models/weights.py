@@ -321,7 +321,6 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
 
     Args:
         weights: the weights folder, made if need be.
-        names: models of the manifest.
         report: Called for every megabyte, with file and source.
 
     Raises:
@@ -380,11 +379,8 @@ def file_digest(path: Path) -> str:
 
 @lru_cache(maxsize=256)
 def _digest(path: Path, _mtime_ns: int) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _made(folder: Path) -> None:

@@ -45,7 +45,6 @@ def similar_people(
     Args:
         people: Number of the character -> its exemplars.
         thresholds: For each kind, the least cosine for the same person, as its model declares.
-        limit: The most pairs to return; None: all.
     """
 
     def rank(pair: LikelySame[int]) -> float:
@@ -223,7 +222,7 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelyRefs]:
             alike = nearest_identities(
                 session, kind, vectors, video, models.get(PORTS[kind]), NEAREST, threshold
             )
-            videos |= {identity.video for identity in alike}
+            videos |= set(alike.values())
     near = sorted(videos)
     # The looks of the characters of these videos that the same models made.
     others = models_of_videos(session, near)

@@ -225,8 +225,6 @@ class NameEraser:
     """Replaces tags, whole names in any case, and single words of names where capitalised.
 
     Args:
-        tags: The person's tags, such as ``<face_3>``.
-        names: All names of the person.
         others: All names of other people; names and words that they share are not erased.
     """
 

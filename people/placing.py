@@ -194,8 +194,6 @@ def people_of_clip(
     """Return the people of a clip with the characters known so far.
 
     Args:
-        recognised: The clip's identities.
-        clip: The clip's index.
         learned: As they were learned, without corrections.
         known: The last clip whose names and statements count; an identity first seen after it is
             in the character that it began in.

@@ -352,13 +352,7 @@ class DegradationPolicy:
     _just_lowered: bool = False
 
     def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
-        """Return the level after a clip.
-
-        Args:
-            took_ms: How long the clip took to perceive.
-            length_ms: How long the clip is.
-            waiting: How many clips wait in the buffer.
-        """
+        """Return the level after a clip."""
         if took_ms > length_ms or waiting > 1:
             if self._just_lowered:
                 self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)

@@ -56,7 +56,6 @@ MOST_NAMED = 5
 """Files that are left out of a folder and named, at most."""
 
 _LENGTH_IS_STATED = ("mov", "matroska", "avi", "wav", "flac", "ogg", "asf", "aiff", "mxf", "gif")
-_CHUNK = 1 << 20
 _ADDRESS = re.compile(r"(rtsps?|rtmps?|https?|udp|srt):/", re.IGNORECASE)
 
 DAY_MS = 86_400_000
@@ -224,11 +223,8 @@ def video_id(path: Path) -> str:
         MediaError: the file is missing or empty.
     """
     refuse_unreadable(path)
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()[:16]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def clips_of(duration_ms: int, settings: WatchSettings) -> list[Clip]:
@@ -246,7 +242,6 @@ def find_media(
     """Return the files named, and those in the folders named, at any depth; each once, in order.
 
     Args:
-        paths: files and folders.
         warn: receives what is left out of a folder, and why.
 
     Raises:

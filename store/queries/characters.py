@@ -273,11 +273,6 @@ def preferred_name(names: Sequence[Name]) -> str | None:
     return best.text if best else None
 
 
-def read_identity(row: IdentityRow) -> Identity:
-    """Return a row of identities in its shape."""
-    return Identity.model_validate(row, from_attributes=True)
-
-
 class StatedSupport(NamedTuple):
     """Support for a face being a voice, both as row ids: from a clip, or in all until then."""
 
@@ -307,7 +302,8 @@ def identities_of(
     query = select(IdentityRow).where(IdentityRow.video_id == video_id)
     if rows is not None:
         query = query.where(is_any_of(IdentityRow.id, rows))
-    return [read_identity(row) for row in session.scalars(query.order_by(IdentityRow.id))]
+    rows_in_order = session.scalars(query.order_by(IdentityRow.id))
+    return [Identity.model_validate(row) for row in rows_in_order]
 
 
 def replace_memberships(
@@ -464,7 +460,7 @@ def claims_of(session: Session, video_id: str, last_clip: int) -> list[StatedSup
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [StatedSupport(*fields) for fields in session.execute(query)]
+    return [StatedSupport._make(fields) for fields in session.execute(query)]
 
 
 def appearances_of(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, literal, select, true, update
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
@@ -76,19 +76,21 @@ def frames_of_clips(
 ) -> list[BuiltFrame]:
     """Return the frames that a strategy keeps of these clips, in order of time."""
     row = FrameRow
-    of_clips = and_(row.video_id == video_id, row.builder == builder, row.clip.in_(clips))
-    found = session.execute(select(*COLUMNS).where(of_clips).order_by(row.time_ms))
-    return [BuiltFrame._make(columns) for columns in found]
+    of_keeper = and_(row.video_id == video_id, row.builder == builder)
+    return _frames(session, of_keeper, row.clip.in_(clips))
 
 
 def frames_in_scope(
     session: Session, scope: Scope, builder: str, span: TimeSpan | None = None
 ) -> list[BuiltFrame]:
     """Return the frames that a strategy keeps of a video, or of a span, in order of time."""
-    row = FrameRow
-    query = select(*COLUMNS).where(*_in_scope(scope, builder)).order_by(row.time_ms)
-    if span is not None:
-        query = query.where(row.time_ms >= span.start_ms, row.time_ms < span.end_ms)
+    time = FrameRow.time_ms
+    within = true() if span is None else and_(time >= span.start_ms, time < span.end_ms)
+    return _frames(session, *_in_scope(scope, builder), within)
+
+
+def _frames(session: Session, *conditions: ColumnElement[bool]) -> list[BuiltFrame]:
+    query = select(*COLUMNS).where(*conditions).order_by(FrameRow.time_ms)
     return [BuiltFrame._make(columns) for columns in session.execute(query)]
 
 
@@ -179,18 +181,15 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
 
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:
     """Return the kept frame with that id if it is of that video."""
-    row = FrameRow
-    query = select(*COLUMNS).where(row.video_id == video_id, row.id == number)
-    found = session.execute(query).first()
-    return BuiltFrame._make(found) if found else None
+    found = _frames(session, FrameRow.video_id == video_id, FrameRow.id == number)
+    return found[0] if found else None
 
 
 def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[BuiltFrame]:
     """Return those of these kept frames that are in ``scope``."""
     row = FrameRow
     in_scope = and_(row.video_id == scope.video, row.clip <= scope.last_clip)
-    query = select(*COLUMNS).where(in_scope, row.id.in_(sorted(ids)))
-    return [BuiltFrame._make(found) for found in session.execute(query)]
+    return _frames(session, in_scope, row.id.in_(sorted(ids)))
 
 
 def has_kept(session: Session, scope: Scope, builder: str) -> bool:

@@ -60,10 +60,10 @@ def test_a_number_is_a_plain_whole_one(asked: Query, value: str, number: int | N
     assert navigation.int_param("round") == number
 
 
-@pytest.mark.parametrize(("value", "number"), [("1", None), ("2", 2), ("4", 4), ("5", None)])
-def test_a_number_lies_within_its_limits(asked: Query, value: str, number: int | None) -> None:
+@pytest.mark.parametrize(("value", "number"), [("1", None), ("2", 2), ("4", 4)])
+def test_a_number_is_not_below_its_limit(asked: Query, value: str, number: int | None) -> None:
     asked["round"] = value
-    assert navigation.int_param("round", 2, 4) == number
+    assert navigation.int_param("round", 2) == number
 
 
 @pytest.mark.parametrize(
