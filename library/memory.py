@@ -12,21 +12,21 @@ from domain.calls import CallTotals
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Scope, Segment
 from domain.moments import Event, Moment, image_path
-from domain.people import KnownName, PersonOfVideo, tags_in_words
+from domain.people import PersonOfVideo, tags_in_words
 from domain.streams import LEVELS, Gap, StreamClip
 from domain.time import TimeSpan
 from domain.words import format_number, translate
 from flows.video_locks import current_state, watched_videos
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
 from library.strategies import BuiltOf, built_memories
-from people.characters import ClipPeople
+from people.characters import ClipPeople, people_known_at
 from people.names import display_line, display_segment
 from store.database import Store
 from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
 from store.queries.calls import usage_by_clip
-from store.queries.characters import CharacterAt, characters_at
+from store.queries.characters import characters_at
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
@@ -99,7 +99,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
         stored = stored_clips.clips_of(session, known.id)
         people = characters_at(session, known.id, last)
         named = ClipPeople(characters=tuple(person.character for person in people))
-        shown = tuple(shown_clips(session, known.id, stored, people, last))
+        shown = tuple(shown_clips(session, known.id, stored, named, last))
         patches = stored_events.patches_of(session, known.id)
         pending = [patch.pending for patch in patches if patch.at_clip <= last]
         details = VideoDetails(
@@ -115,10 +115,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
                     title=known.title,
                     number=one.number,
                     label=one.label,
-                    names=tuple(
-                        KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
-                        for name in person.names
-                    ),
+                    names=person.names,
                     tags=tuple(tag for tag in one.tags if not tag.startswith("<character_")),
                 )
                 for person in people
@@ -144,11 +141,10 @@ def shown_clips(
     session: Session,
     video: str,
     stored: Sequence[StoredClip],
-    people: Sequence[CharacterAt],
+    named: ClipPeople,
     last: int,
 ) -> Iterator[ShownClip]:
-    """Yield clips with their memories as of clip ``last``, with the names of ``people``."""
-    named = ClipPeople(characters=tuple(person.character for person in people))
+    """Yield clips with their memories as of clip ``last``, with the names of people."""
     watched = [clip.index for clip in stored if clip.index <= last]
     lines: dict[int, list[Moment]] = {}
     for row in memories.memories_of_clips(session, video, watched, last):
@@ -227,7 +223,7 @@ def clips(
         until = None if as_of is None else last
         total = stored_clips.count_clips(session, known.id, until)
         some = stored_clips.clips_page(session, known.id, offset, limit, until)
-        people = characters_at(session, known.id, last)
+        people = people_known_at(session, known.id, last)
         shown = [
             clip.model_copy(
                 update={
@@ -280,8 +276,7 @@ def _last_clip(session: Session, video: str, as_of_ms: int | None = None) -> int
 def _events(
     session: Session, video: str, last: int, segments: Iterable[Segment], edges: Sequence[Edge]
 ) -> list[Event]:
-    known = characters_at(session, video, last)
-    people = ClipPeople(characters=tuple(row.character for row in known))
+    people = people_known_at(session, video, last)
     return [
         Event(
             ref=f"s{one.id}",

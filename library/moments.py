@@ -24,11 +24,11 @@ from domain.time import TimeSpan
 from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
-from people.characters import ClipPeople
+from people.characters import ClipPeople, people_known_at
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
-from store.queries.characters import characters_at, people_as_of
+from store.queries.characters import people_as_of
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
@@ -145,7 +145,7 @@ def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names)
         if (source := labels.get(edge.source)) and (target := labels.get(edge.target))
     ]
     stored = [one for one in clips_of(session, video) if one.index == clip]
-    (shown,) = shown_clips(session, video, stored, characters_at(session, video, last), last)
+    (shown,) = shown_clips(session, video, stored, people_known_at(session, video, last), last)
     # A line is of the moment if it holds it, or is an instant of its second.
     lines = [
         one.model_copy(update={"kind": LINE})
@@ -278,8 +278,7 @@ def frames_around(store: Store, video: str, at_ms: int) -> list[Moment]:
         nearest = _nearest(frames, at_ms, MAX_FRAMES)
         if any(frame.description for frame in nearest):
             last = memory_view(session, [video]).scopes[0].last_clip
-            known = characters_at(session, video, last)
-            people = ClipPeople(characters=tuple(one.character for one in known))
+            people = people_known_at(session, video, last)
     return [
         _image(video, f"k{one.id}", one, text=people.display(one.description or ""))
         for one in nearest

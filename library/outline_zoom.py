@@ -17,9 +17,8 @@ from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import plain_line, shortened
 from library.outlines import description_of, title_of
-from people.characters import ClipPeople
+from people.characters import people_known_at
 from store.database import Store
-from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.outline import (
     EntityAt,
@@ -179,7 +178,7 @@ class _NodeNames:
     """Shows nodes and entities of a video with the names that people have now."""
 
     def __init__(self, session: Session, scope: Scope) -> None:
-        self._people = ClipPeople(characters=tuple(people_as_of(session, scope)))
+        self._people = people_known_at(session, scope.video, scope.last_clip)
         self._by_name = {
             (one.name or "").casefold(): one for one in self._people.characters if one.name
         }

@@ -13,7 +13,6 @@ from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import (
     CharacterRef,
-    KnownName,
     LastSeen,
     LibraryPerson,
     LikelySame,
@@ -113,10 +112,7 @@ def in_full(
             title=video.title,
             number=one.character.number,
             label=one.character.label,
-            names=tuple(
-                KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
-                for name in one.names
-            ),
+            names=one.names,
             tags=one.tags,
             seen=counted(one, IdentityKind.FACE),
             heard=counted(one, IdentityKind.VOICE),

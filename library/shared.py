@@ -12,8 +12,8 @@ from domain.words import translate
 from library.memory import shown_clips
 from library.moments import frame_at
 from library.videos import videos_named
+from people.characters import people_known_at
 from store.database import Store
-from store.queries.characters import characters_at
 from store.queries.clips import clips_of, memory_view
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import known_video
@@ -59,7 +59,7 @@ def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:
                 raise NotFound(translate("video {video} was deleted").format(video=video))
             last = memory_view(session, [video]).scopes[0].last_clip
             stored = [one for one in clips_of(session, video) if _overlap(one.span, span)]
-            people = characters_at(session, video, last)
+            people = people_known_at(session, video, last)
             clips = list(shown_clips(session, video, stored, people, last))
         lines = tuple(one.text for clip in clips for one in clip.lines if _overlap(one.span, span))
         frame = frame_at(store, video, span.start_ms)

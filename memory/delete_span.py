@@ -20,11 +20,11 @@ from domain.media import ClipState, Video
 from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.patch_window import read_people, to_window_lines
+from memory.patch_window import to_window_lines
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
-from people.characters import ClipPeople
+from people.characters import people_known_at
 from people.forget import FORGOTTEN_SUMMARY, outcomes_without
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -36,14 +36,15 @@ from people.names import format_line, search_text
 from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import remove_recap_files
-from store.queries import characters, cut_clips, cut_events
+from store.queries import cut_clips, cut_events
 from store.queries.audit import record_deed
+from store.queries.blobs import delete_unnamed_blob_rows
 from store.queries.builds import built_refs, cut_builds
 from store.queries.characters import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.encoders import require_encoder
 from store.queries.events import clip_spans
-from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
+from store.queries.forget import texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
 from store.tables.schema import (
@@ -304,8 +305,7 @@ class _Deletion:
     def _summarise_clip(self, clip: int) -> None:
         """Summarise a clip again from the lines that are left, with the names learned by then."""
         session, video = self._session, self._video
-        rows = characters.characters_at(session, video, clip)
-        people = ClipPeople(characters=tuple(row.character for row in rows))
+        people = people_known_at(session, video, clip)
         memories = [row.memory for row in memories_of_clips(session, video, [clip], clip)]
         texts = [search_text(memory, people) for memory in memories]
         vectors = (
@@ -324,7 +324,7 @@ class _Deletion:
         """Compute a revision's label and summary again, from its clips' memories as of its clip."""
         session, video = self._session, self._video
         memories = memories_of_clips(session, video, revision.clips, revision.from_clip)
-        people = read_people(session, video, revision.from_clip)
+        people = people_known_at(session, video, revision.from_clip)
         lines = to_window_lines(memories, people)
         spans = clip_spans(session, video, revision.clips)
         span = spans[revision.clips[0]].union(spans[revision.clips[-1]])

@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryKind
 from memory.writers.port import EventWindow, WindowLine
-from people.characters import ClipPeople
+from people.characters import ClipPeople, people_known_at
 from store.queries import events as stored
-from store.queries.characters import characters_at
 from store.queries.clips import clip_states
 from store.queries.events import PatchAt
 from store.queries.memories import MemoryAt, memories_of_clips
@@ -75,7 +74,7 @@ def due_window(
 
 def read_window(session: Session, video_id: str, window: DueWindow) -> EventWindow:
     """Read the patch writer's input; its cost depends on the window, not on the video."""
-    people = read_people(session, video_id, window.at_clip)
+    people = people_known_at(session, video_id, window.at_clip)
     memories = memories_of_clips(session, video_id, window.new, window.at_clip)
     lines = to_window_lines(memories, people)
     # Read the open segments of the last patch, the latest clips last.
@@ -110,12 +109,6 @@ def read_window(session: Session, video_id: str, window: DueWindow) -> EventWind
         related=tuple(related),
         people=people,
     )
-
-
-def read_people(session: Session, video_id: str, clip: int) -> ClipPeople:
-    """Read the people of a video as they were known after ``clip``."""
-    rows = characters_at(session, video_id, clip)
-    return ClipPeople(characters=tuple(row.character for row in rows))
 
 
 def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:

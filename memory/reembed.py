@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import BlobGone
-from memory.patch_window import read_people
 from models.ports import ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
+from people.characters import people_known_at
 from people.model_transactions import (
     ModelCallNeeded,
     TransactionEmbedder,
@@ -210,7 +210,7 @@ def texts_to_embed(store: Store, video_id: str, *, anew: bool) -> Iterator[str]:
 def some_embedded_lines(store: Store, limit: int) -> tuple[list[str], NDArray[np.float32]]:
     """Return lines from all over the library as they were embedded, and their vectors, (N, D)."""
     with store.begin() as session:
-        people = cache(partial(read_people, session))
+        people = cache(partial(people_known_at, session))
         found = stored.some_lines(session, limit)
         texts = [search_text(line.draft, people(video, line.clip)) for video, line, _ in found]
     return texts, np.array([vector for _, _, vector in found], np.float32)
@@ -220,7 +220,7 @@ def _texts_of_clips(
     session: Session, video_id: str, clips: Sequence[int]
 ) -> tuple[list[int], list[int], list[str]]:
     """Return the ids of clips' memories and described keyframes, and the texts to embed of both."""
-    people = {clip: read_people(session, video_id, clip) for clip in clips}
+    people = {clip: people_known_at(session, video_id, clip) for clip in clips}
     lines = stored.lines_of(session, video_id, clips)
     frames = stored.descriptions_of(session, video_id, clips)
     texts = [search_text(line.draft, people[line.clip]) for line in lines]

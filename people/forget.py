@@ -21,7 +21,7 @@ from domain.people import CorrectedCharacter, Correction, CorrectionKind, Forgot
 from domain.rights import Deed
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from people.characters import ClipPeople
+from people.characters import ClipPeople, people_known_at
 from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -40,7 +40,7 @@ from store.queries.alerts import list_alerts, remove_alert
 from store.queries.audit import erased_since, record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
-from store.queries.characters import CharacterAt, change_correction, characters_at, corrections_of
+from store.queries.characters import CharacterAt, change_correction, corrections_of
 from store.queries.encoders import encoders_of_library, require_encoder, require_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches
@@ -66,14 +66,8 @@ def forget(
 
     They are not recognised again: if ingestion continues, they are a new person.
 
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        embedder: Makes the vectors of texts that change.
-        undo_file: A new file that can undo it; without one nothing can.
-
-    Returns:
-        What was forgotten.
+    The ``embedder`` makes the vectors of texts that change. ``undo_file`` is a new file that can
+    undo it; without one nothing can.
 
     Raises:
         NotFound: no such video or person.
@@ -318,12 +312,9 @@ class _Forgetting:
 
     def _people_at(self, clip: int) -> ClipPeople:
         if clip not in self._people_by_clip:
-            characters = characters_at(self._session, self._video, clip)
-            self._people_by_clip[clip] = ClipPeople(
-                characters=tuple(row.character for row in characters)
-            )
+            self._people_by_clip[clip] = people_known_at(self._session, self._video, clip)
         return self._people_by_clip[clip]
 
 
 def _names_of(character: CharacterAt) -> list[str]:
-    return [*(name.text for name in character.names), *character.character.aliases]
+    return [*(name.name for name in character.names), *character.character.aliases]

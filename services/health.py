@@ -124,10 +124,8 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield Check(marked("codecs"), not missing, found, fix if missing else "")
     if wanted("TRACES") or wanted("METRICS"):
         is_installed = installed()
-        sent, named = (
-            marked("sent to the collector of OTEL_..."),
-            marked("OTEL_... names a collector"),
-        )
+        sent = marked("sent to the collector of OTEL_...")
+        named = marked("OTEL_... names a collector")
         found = sent if is_installed else named
         yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 

@@ -16,8 +16,9 @@ from domain.time import parse_clock
 from domain.words import translate
 from library.params import Page
 from library.videos import all_titles, videos_named
+from models.profile import profile_names
 from store.database import Store
-from ui.app_state import show_error
+from ui.app_state import PageState, show_error
 
 ADVANCED = marked("Advanced")
 SECTIONS = {
@@ -222,6 +223,13 @@ def paginated(
     offset = paginate(total, name, size)
     found = found if offset == requested else load(offset)
     return found[0] if isinstance(found, tuple) else found.items
+
+
+def select_profile(state: PageState) -> str:
+    """Draw the choice of a profile, at first that of the app, and return it."""
+    names = profile_names(state.store.home.config)
+    index = names.index(state.profile) if state.profile in names else 0
+    return st.selectbox(translate("Models"), names, index=index)
 
 
 def select_video(store: Store) -> Video | None:

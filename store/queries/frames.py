@@ -15,7 +15,7 @@ from domain.media import ClipState
 from domain.memories import Scope
 from domain.time import TimeSpan
 from store.driver import unpack_halfvecs
-from store.queries.blobs import unused_blobs
+from store.queries.blobs import delete_unnamed_blob_rows
 from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs
 from store.tables.schema import (
@@ -23,9 +23,6 @@ from store.tables.schema import (
     ClipRow,
     FrameRow,
     KeeperRow,
-    KeyframeRow,
-    SightingRow,
-    StreamClipRow,
 )
 
 if TYPE_CHECKING:
@@ -168,15 +165,7 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     went = {"version": kept.version, "through_clip": kept.clip, "state": dict(kept.state)}
     added = insert(KeeperRow).values(**of_keeper, **went)
     session.execute(added.on_conflict_do_update(index_elements=["video_id", "builder"], set_=went))
-    if not blobs:
-        return []
-    named = [
-        select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
-        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
-    ]
-    of_video = and_(BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
-    deleted = delete(BlobRow).where(of_video, *(~one for one in named))
-    return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
+    return delete_unnamed_blob_rows(session, video_id, blobs) if blobs else []
 
 
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:

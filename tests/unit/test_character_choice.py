@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.people import KnownName
 from domain.time import TimeSpan
 from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
 from people.face_voice import match_face, same_name
 from people.identities import is_person
-from store.queries.characters import Name, preferred_name
+from store.queries.characters import preferred_name
 
 OWN = {face: 100 + face for face in range(10)}
 ANN, BOB, CEM = 0, 1, 2
@@ -44,11 +45,15 @@ def test_a_winner_has_the_support_and_the_share_it_needs(totals: dict[int, float
         assert of[winner] >= ACCEPT_SHARE * sum(of.values()) - 1e-9
 
 
+def known(name: str, source: str, clip: int) -> KnownName:
+    return KnownName(name=name, source=source, from_clip=clip)
+
+
 def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
-    said, read = Name("Jeff Steam", "said", 0), Name("Jeff Steen", "read", 3)
+    said, read = known("Jeff Steam", "said", 0), known("Jeff Steen", "read", 3)
     assert preferred_name([said, read]) == "Jeff Steen"
-    assert preferred_name([said, Name("Geoff", "said", 2)]) == "Jeff Steam"
-    found = preferred_name([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)])
+    assert preferred_name([said, known("Geoff", "said", 2)]) == "Jeff Steam"
+    found = preferred_name([read, known("Mr. Steen", "person", 9), known("He", "model", 0)])
     assert found == "Mr. Steen"
     assert preferred_name([]) is None
 
