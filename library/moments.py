@@ -164,7 +164,6 @@ def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names)
 
 
 def _nearest(frames: Sequence[KeyframeOnClip], at_ms: int, most: int) -> list[KeyframeOnClip]:
-    """Return the frames nearest to a moment, in order of time."""
     near = [one for one in frames if abs(one.time_ms - at_ms) <= NEAR_MS]
     nearest = sorted(near, key=lambda one: (abs(one.time_ms - at_ms), one.time_ms))[:most]
     return sorted(nearest, key=lambda one: (one.time_ms, one.id))

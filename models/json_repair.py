@@ -36,7 +36,6 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _repaired(text: str) -> dict[str, Any]:
-    """Return the first object of a text that is not quite JSON."""
     try:
         found = repair_json(text, return_objects=True, skip_json_loads=True)
     except RecursionError as error:

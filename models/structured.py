@@ -310,7 +310,6 @@ def _sent_tokens(sent: Sequence[dict[str, Any]]) -> int:
 
 
 def _estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text, for servers that do not count them."""
     return max(1, len(text) // CHARACTERS_A_TOKEN)
 
 

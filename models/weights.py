@@ -199,7 +199,6 @@ class FileFetcher:
             yield from _member(archive, url.member)
 
     def _saved(self, url: str) -> Path:
-        """Download an archive into the scratch folder."""
         with tempfile.NamedTemporaryFile(dir=self.scratch, delete=False) as archive:
             archive.writelines(self._download(url))
         return Path(archive.name)

@@ -376,7 +376,6 @@ def clean_name(text: str) -> str:
 
 
 def _names_from_users(*people: CharacterAt) -> tuple[str, ...]:
-    """Return the names that users gave, in order."""
     names = (name for person in people for name in person.names)
     return tuple(name.name for name in names if name.source == USER_SOURCE)
 

@@ -146,7 +146,6 @@ def _split_inline(text: str) -> list[tuple[str, str]]:
 
 
 def _adjacent(first: ScreenText, second: ScreenText) -> bool:
-    """Tell whether one of two lines is right below the other."""
     upper, lower = sorted((first, second), key=lambda line: (line.box.y0, line.box.y1))
     height = max(line.box.y1 - line.box.y0 for line in (first, second))
     gap = lower.box.y0 - upper.box.y1

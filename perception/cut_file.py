@@ -139,7 +139,6 @@ def _fits(stream: VideoStream | AudioStream, *, preview: bool) -> bool:
 
 
 def _streams(container: InputContainer, info: SourceInfo) -> list[VideoStream | AudioStream]:
-    """Return the streams of pictures and of sound, those that there are."""
     found = (video_stream(container), audio_stream(container, info.audio_index))
     return [one for one in found if one is not None]
 
@@ -156,7 +155,6 @@ def _bounds(packet: Packet, part: Part, span: TimeSpan) -> tuple[int, int]:
 
 
 def _copy(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer) -> None:
-    """Copy the packets of a span that begins at a key picture."""
     (part,) = info.parts
     with closing(_open(path, info, part, span.start_ms)) as container:
         streams = _streams(container, info)

@@ -80,8 +80,6 @@ class SourceInfo:
     has_video: bool
     has_audio: bool
     frame_rate: float
-    video_codec: str | None
-    audio_codec: str | None
     parts: tuple[Part, ...]
     upright: Upright = AS_STORED
     pixel_aspect: Fraction = Fraction(1)
@@ -185,8 +183,6 @@ def _describe(path: Path, container: InputContainer, track: int | None) -> Sourc
         has_video=picture is not None,
         has_audio=audio is not None,
         frame_rate=float(video.average_rate or 0) if video else 0.0,
-        video_codec=video.codec_context.name if video else None,
-        audio_codec=audio.codec_context.name if audio else None,
         parts=parts,
         upright=upright,
         pixel_aspect=1 / aspect if upright.is_across else aspect,

@@ -182,7 +182,6 @@ def ask_page() -> None:
 
 @st.cache_data(ttl=60, max_entries=50, show_spinner=False, hash_funcs=HASH_BY_URL)
 def _suggestions(store: Store, videos: tuple[str, ...]) -> list[SuggestedQuestion]:
-    """Return suggested questions; they are read at most once a minute."""
     return suggested_questions(store, videos)
 
 

@@ -109,7 +109,6 @@ def _facts(run: EvaluationRun) -> str:
 
 
 def _cost(report: RunReport) -> str:
-    """Return what the run cost; nothing where no model was paid for."""
     return f", {format_cost(report.cost_usd, '.2f')}" if report.cost_usd else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,22 +275,14 @@ def voice_and_face_sightings(
     )
 
 
-class AppearanceSpan(NamedTuple):
-    """A span over which an identity appears without a longer gap."""
-
-    identity: int
-    start_ms: int
-    end_ms: int
-
-
 _Centre = tuple[IdentityKind, int, NDArray[np.float32]]
 """The kind of an identity, how many exemplars it has, and their sum, shape (D,)."""
 
 
 def appearance_spans(
     session: Session, video_id: str, identities: Sequence[int], gap_ms: int, last_clip: int
-) -> list[AppearanceSpan]:
-    """Return when these identities appear, by identity and time; gaps up to ``gap_ms`` are joined.
+) -> dict[int, list[TimeSpan]]:
+    """Return when each of these identities appears, in order; gaps up to ``gap_ms`` are joined.
 
     In a clip without a sighting of an identity its utterances count. Clips after ``last_clip`` do
     not.
@@ -316,12 +308,11 @@ def appearance_spans(
     )
     start = func.min(numbered.start)
     query = select(numbered.identity, start, func.max(numbered.end))
-    return [
-        AppearanceSpan._make(row)
-        for row in session.execute(
-            query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
-        )
-    ]
+    spans: dict[int, list[TimeSpan]] = {}
+    grouped = query.group_by(numbered.identity, numbered.number).order_by(start)
+    for identity, start_ms, end_ms in session.execute(grouped):
+        spans.setdefault(identity, []).append(TimeSpan.of(start_ms, end_ms))
+    return spans
 
 
 def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int], last_clip: int) -> CTE:
@@ -375,22 +366,13 @@ def best_crops(session: Session, identities: Sequence[int], last_clip: int) -> d
     return {identity: blob for identity, blob in session.execute(best) if blob}
 
 
-def identity_centres(session: Session, video_id: str) -> Mapping[int, _Centre]:
-    """Return the centre of every identity of a video that has exemplars, by identity."""
-    return _centres(session, IdentityRow.video_id == video_id)
-
-
 def centres_of(session: Session, identities: Sequence[int]) -> Mapping[int, _Centre]:
     """Return the centre of each of these identities that has exemplars."""
-    return _centres(session, is_any_of(IdentityRow.id, identities))
-
-
-def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, _Centre]:
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
         .join(ExemplarRow, ExemplarRow.identity_id == IdentityRow.id)
-        .where(where)
+        .where(is_any_of(IdentityRow.id, identities))
         .group_by(IdentityRow.id, IdentityRow.kind)
     )
     return {

@@ -54,7 +54,6 @@ class VideoState:
     done: int
     failed: int
     models: Mapping[str, str]
-    added_at: datetime
 
 
 def add_video(
@@ -182,9 +181,7 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
         func.count().filter(is_left()),
     ).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
-    return VideoState(
-        video.state, video.error, clips, done, failed, dict(video.models), video.created_at
-    )
+    return VideoState(video.state, video.error, clips, done, failed, dict(video.models))
 
 
 def protect_video(session: Session, video_id: str) -> bool:
