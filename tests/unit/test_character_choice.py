@@ -45,16 +45,13 @@ def test_a_winner_has_the_support_and_the_share_it_needs(totals: dict[int, float
         assert of[winner] >= ACCEPT_SHARE * sum(of.values()) - 1e-9
 
 
-def known(name: str, source: str, clip: int) -> KnownName:
-    return KnownName(name=name, source=source, from_clip=clip)
-
-
 def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
-    said, read = known("Jeff Steam", "said", 0), known("Jeff Steen", "read", 3)
-    assert preferred_name([said, read]) == "Jeff Steen"
-    assert preferred_name([said, known("Geoff", "said", 2)]) == "Jeff Steam"
-    found = preferred_name([read, known("Mr. Steen", "person", 9), known("He", "model", 0)])
-    assert found == "Mr. Steen"
+    every = {"Jeff Steam": ("said", 0), "Geoff": ("said", 2), "Jeff Steen": ("read", 3)}
+    every |= {"Mr. Steen": ("person", 9), "He": ("model", 0)}
+    names = [KnownName(name=one, source=of, from_clip=at) for one, (of, at) in every.items()]
+    assert preferred_name(names[:2]) == "Jeff Steam"
+    assert preferred_name(names[:3]) == "Jeff Steen"
+    assert preferred_name(names) == "Mr. Steen"
     assert preferred_name([]) is None
 
 
