@@ -74,7 +74,6 @@ def reading_tools() -> Iterator[McpTool]:
 
 
 async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
-    """Do an act of the registry."""
     where: Any = state.workspace() if act.where == "workspace" else state.store
 
     def do() -> Any:

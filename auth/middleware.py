@@ -62,9 +62,7 @@ class SessionStore:
         """Begin a session, and give its cookie to the browser.
 
         Args:
-            response: what the cookie is sent with.
             holder: the session is valid as long as this is; see ``Sessions``.
-            secure: whether the browser came by TLS.
         """
         response.set_cookie(
             self.cookie,

@@ -66,12 +66,8 @@ class Throttle:
         per_s: float = 60.0,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._per_client, self._in_total, self._per_s, self._clock = (
-            per_client,
-            in_total,
-            per_s,
-            clock,
-        )
+        self._per_client, self._in_total = per_client, in_total
+        self._per_s, self._clock = per_s, clock
         self._lock = threading.Lock()
         self._tries: dict[str, deque[float]] = {}
         self._all: deque[float] = deque()

@@ -49,8 +49,6 @@ class SignInPage:
     """The routes of the sign-in page.
 
     Args:
-        keeper: the sessions of the app.
-        throttle: limits failed tries.
         entered: called after a sign-in with the password.
         in_language: returns the code of the language to answer an ``Accept-Language`` header in,
             and a function that translates to it.

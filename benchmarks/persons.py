@@ -39,7 +39,7 @@ from store.driver import copy_rows
 from store.home import Home
 from store.queries.characters import characters_at
 from store.queries.identities import SightingAt, sightings_of
-from store.queries.people_in_view import NearIdentity, nearest_identities
+from store.queries.people_in_view import nearest_identities
 from store.queries.videos import video_titles
 from store.vector_index import EXEMPLARS, VectorIndex, build_index
 from tests.support.library import Quiet
@@ -96,10 +96,8 @@ def _search(session: Session, face: int, found: list[bool]) -> Callable[[], None
 
     def search() -> None:
         kind = IdentityKind.FACE
-        near: list[NearIdentity] = nearest_identities(
-            session, kind, vector, "none", MODEL, NEAREST, THRESHOLD
-        )
-        found.append(face + 1 in {one.identity for one in near})
+        near = nearest_identities(session, kind, vector, "none", MODEL, NEAREST, THRESHOLD)
+        found.append(face + 1 in near)
 
     return search
 

@@ -113,7 +113,6 @@ def _add_all(
 
 
 def _find_same_text(ledger: Ledger, text: str) -> Subtask | None:
-    """Return the subtask with that text, or None."""
     normalised = " ".join(text.split()).casefold()
     return next((s for s in ledger.subtasks if s.text.casefold() == normalised), None)
 
@@ -139,7 +138,6 @@ def _is_resolved(subtask: Subtask) -> bool:
 
 
 def _is_closed(subtask: Subtask, settings: AskSettings) -> bool:
-    """Check whether a subtask cannot be searched any more."""
     return not is_open(subtask) or is_stalled(subtask, settings)
 
 

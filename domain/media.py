@@ -5,7 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
-from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from domain.base import Frozen, StorableText
 from domain.streams import Gap
@@ -29,6 +36,7 @@ class Video(Frozen):
     ``id`` is the first 16 hex digits of the SHA-256 of the file (or of the imported captions).
     """
 
+    model_config = ConfigDict(from_attributes=True)
     id: str = Field(pattern=r"^[0-9a-f]{16}$")
     title: StorableText
     path: str | None

@@ -80,6 +80,7 @@ class Identity(Frozen):
     ``character`` is the number of the character that it began as, which is no other identity's.
     """
 
+    model_config = ConfigDict(from_attributes=True)
     id: PositiveInt
     kind: IdentityKind
     number: NonNegativeInt

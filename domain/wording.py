@@ -99,7 +99,6 @@ def join_utterances(first: Utterance, second: Utterance) -> Utterance:
 
 
 def _is_wide(character: str) -> bool:
-    """Check whether a character is of a script that is written without spaces."""
     return bool(character) and east_asian_width(character) in "WF"
 
 

@@ -218,8 +218,14 @@ class Ingestion(ABC):
         workspace = self.workspace
 
         def draft(percepts: Sequence[ClipPercept]) -> WrittenDraft | None:
-            tools = (self.writers, workspace.toolbox, workspace.settings)
-            return draft_ahead(workspace.store, self.video.id, percepts, *tools)
+            return draft_ahead(
+                workspace.store,
+                self.video.id,
+                percepts,
+                self.writers,
+                workspace.toolbox,
+                workspace.settings,
+            )
 
         self._drafting = ClipDrafts(draft, self.at_once) if self.at_once > 1 else None
 
@@ -255,11 +261,19 @@ class Ingestion(ABC):
         """
         perceived, workspace, start = self._percepts[clip], self.workspace, time.monotonic()
         draft = self._drafting.draft(clip) if self._drafting is not None else None
-        clip_frames = (perceived.percept.clip, perceived.sampled)
-        keeping = ClipKeeping(workspace.store, self.keepers, *clip_frames)
+        kept_clip, sampled = perceived.percept.clip, perceived.sampled
+        keeping = ClipKeeping(workspace.store, self.keepers, kept_clip, sampled)
         keeping.prepare()
-        args = (self.writers, workspace.toolbox, workspace.settings, draft, keeping)
-        state = remember(workspace.store, self.video.id, perceived, *args)
+        state = remember(
+            workspace.store,
+            self.video.id,
+            perceived,
+            self.writers,
+            workspace.toolbox,
+            workspace.settings,
+            draft,
+            keeping,
+        )
         # If the database fails here, this step is retried, and the clip is done already.
         seconds = self._seconds.get(clip, 0.0) + time.monotonic() - start
         with self.workspace.store.begin() as session:

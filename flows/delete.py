@@ -27,7 +27,7 @@ from store.home import Home, remove_recap_files
 from store.queries import videos as stored
 from store.queries.audit import record_deed
 from store.queries.library import Holdings, video_holdings
-from store.queries.videos import clear_path, find_video, known_video
+from store.queries.videos import find_video, known_video, set_progress
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def delete_video_span(workspace: Workspace, video: Video, span: TimeSpan) -> Spa
     drop_cached_original(workspace.store.home, video.id)
     if _delete_uploads(workspace.store.home, video.id):
         with workspace.store.begin() as session:
-            clear_path(session, video.id)
+            set_progress(session, video.id, path=None)
     return deletion
 
 

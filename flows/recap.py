@@ -23,13 +23,12 @@ from flows.builder_model import BuilderModel, builder_model
 from flows.workspace import Workspace
 from models.messages import assistant, join_lines, prompts_beside, sanitise, system, user
 from models.structured import StrictReply
-from people.characters import ClipPeople
+from people.characters import people_at
 from people.names import display_segment
 from retrieval.terms import terms
 from services.supervisor import app_address
 from store.database import Store
 from store.home import ALL, remove_recap_files, write_recap_file
-from store.queries.characters import characters_at
 from store.queries.outline import count_segments, segments_in_time
 from store.queries.percepts import lock_video
 from store.queries.recaps import BUILDER, began_at, last_clip_within, put_recap
@@ -270,8 +269,7 @@ def read_material(session: Session, video: Video, period: Period) -> RecapMateri
     clip = None if span is None else last_clip_within(session, video.id, span)
     if span is None or clip is None:
         return None
-    characters = tuple(row.character for row in characters_at(session, video.id, clip))
-    people = ClipPeople(characters=characters)
+    people = people_at(session, video.id, clip)
     count = count_segments(session, video.id, clip)
     segments = segments_in_time(session, video.id, clip, 0, count)
     within = [one for one in segments if one.span.overlap_ms(span)]

@@ -21,8 +21,12 @@ from perception.jpeg import shrink_jpeg
 from store.database import Store, remove_unused_blobs
 from store.queries import keyframes as stored
 from store.queries.audit import record_deed
-from store.queries.blobs import drop_recordings, lock_blobs_shared, size_of_recordings
-from store.queries.forget import delete_unnamed_blob_rows
+from store.queries.blobs import (
+    delete_unnamed_blob_rows,
+    drop_recordings,
+    lock_blobs_shared,
+    size_of_recordings,
+)
 from store.queries.frames import delete_kept, kept_images, replace_kept
 from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs, lock_video

@@ -42,9 +42,9 @@ from store.queries.library import (
     frames_of_lines,
     library_lines,
     lines_in_library,
-    videos_added,
 )
 from store.queries.people_in_view import videos_naming
+from store.queries.videos import newest_titles
 
 MAX_WITH_WORDS, MAX_CLOSE = 24, 12
 """Results that are shown: with the words, and close in meaning."""
@@ -133,7 +133,8 @@ def search_library(
     sought = images if vector is not None and SEEN in (query.groups or GROUPS) else None
     shown = sought.text(words) if sought else None
     with store.begin(snapshot=True) as session:
-        titles = videos_added(session, query.added.since(now or datetime.now(UTC)), query.videos)
+        since = query.added.since(now or datetime.now(UTC))
+        titles = newest_titles(session, since=since, only=query.videos)
         if not titles:
             return LibraryResults()
         scopes = memory_view(session, list(titles)).scopes

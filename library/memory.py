@@ -12,16 +12,15 @@ from domain.calls import CallTotals
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Scope, Segment
 from domain.moments import Event, Moment, image_path
-from domain.people import KnownName, PersonOfVideo, tags_in_words
+from domain.people import PersonOfVideo, tags_in_words
 from domain.streams import LEVELS, Gap, StreamClip
 from domain.time import TimeSpan
 from domain.words import format_number, translate
 from flows.video_locks import current_state, watched_videos
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
 from library.strategies import BuiltOf, built_memories
-from people.characters import ClipPeople
+from people.characters import ClipPeople, people_at
 from people.names import display_line, display_segment
-from people.placing import people_at
 from store.database import Store
 from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
@@ -116,10 +115,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
                     title=known.title,
                     number=one.number,
                     label=one.label,
-                    names=tuple(
-                        KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
-                        for name in person.names
-                    ),
+                    names=person.names,
                     tags=tuple(tag for tag in one.tags if not tag.startswith("<character_")),
                 )
                 for person in people

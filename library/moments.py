@@ -24,8 +24,7 @@ from domain.time import TimeSpan
 from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
-from people.characters import ClipPeople
-from people.placing import people_at
+from people.characters import ClipPeople, people_at
 from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
@@ -155,7 +154,6 @@ def _shared(session: Session, scope: Scope, clip: int, at_ms: int, names: Names)
 
 
 def _nearest(frames: Sequence[KeyframeOnClip], at_ms: int, most: int) -> list[KeyframeOnClip]:
-    """Return the frames nearest to a moment, in order of time."""
     near = [one for one in frames if abs(one.time_ms - at_ms) <= NEAR_MS]
     nearest = sorted(near, key=lambda one: (abs(one.time_ms - at_ms), one.time_ms))[:most]
     return sorted(nearest, key=lambda one: (one.time_ms, one.id))
@@ -261,13 +259,13 @@ def _frame(
     return _image(video, f"{kind}{frame.id}", frame)
 
 
-def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[Moment]:
-    """Return the ``most`` keyframes nearest to a moment, in order of time, with known names."""
+def frames_around(store: Store, video: str, at_ms: int) -> list[Moment]:
+    """Return the few keyframes nearest to a moment, in order of time, with known names."""
     people = ClipPeople()
     with store.begin() as session:
         clip = clip_at(session, video, at_ms)
         frames = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
-        nearest = _nearest(frames, at_ms, most)
+        nearest = _nearest(frames, at_ms, MAX_FRAMES)
         if any(frame.description for frame in nearest):
             last = memory_view(session, [video]).scopes[0].last_clip
             people = people_at(session, video, last)

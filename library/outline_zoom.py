@@ -17,7 +17,7 @@ from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import plain_line, shortened
 from library.outlines import description_of, title_of
-from people.placing import people_at
+from people.characters import people_at
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.outline import (

@@ -13,7 +13,6 @@ from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import (
     CharacterRef,
-    KnownName,
     LastSeen,
     LibraryPerson,
     LikelySame,
@@ -41,7 +40,7 @@ from store.queries.characters import (
 from store.queries.identities import (
     appearance_spans,
     best_crops,
-    identity_centres,
+    centres_of,
     last_appearances,
     seen_together,
 )
@@ -69,9 +68,7 @@ def in_full(
     rows = [row for one in chosen for row in one.members]
     times = appearances_of(session, video.id, rows, last_clip)
     gap_ms = max(GAP_MS, video.duration_ms // SLOTS)
-    spans: dict[int, list[TimeSpan]] = {}
-    for found in appearance_spans(session, video.id, rows, gap_ms, last_clip):
-        spans.setdefault(found.identity, []).append(TimeSpan.of(found.start_ms, found.end_ms))
+    spans = appearance_spans(session, video.id, rows, gap_ms, last_clip)
     crops, maybe = best_crops(session, rows, last_clip), _stated_to_be_one(session, people)
     last = last_appearances(session, rows, last_clip)
     frames = frames_of(session, video.id, sorted({clip for clip, _, _ in last.values()}))
@@ -113,10 +110,7 @@ def in_full(
             title=video.title,
             number=one.character.number,
             label=one.character.label,
-            names=tuple(
-                KnownName(name=name.text, source=name.source, from_clip=name.from_clip)
-                for name in one.names
-            ),
+            names=one.names,
             tags=one.tags,
             seen=counted(one, IdentityKind.FACE),
             heard=counted(one, IdentityKind.VOICE),
@@ -240,7 +234,7 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
     """Return pairs of one video, most alike first: never in one frame, nor said to be two."""
     people = people_of_video(session, video)
     by_number = {one.character.number: one for one in people.characters}
-    centres = identity_centres(session, people.video.id)
+    centres = centres_of(session, [row for one in people.characters for row in one.members])
     looks: dict[int, dict[IdentityKind, list[NDArray[np.float32]]]] = {}
     for number, one in by_number.items():
         looks[number] = {}

@@ -12,7 +12,7 @@ from domain.words import translate
 from library.memory import shown_clips
 from library.moments import frame_at
 from library.videos import videos_named
-from people.placing import people_at
+from people.characters import people_at
 from store.database import Store
 from store.queries.clips import clips_of, memory_view
 from store.queries.trajectories import find_trajectory

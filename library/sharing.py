@@ -83,7 +83,6 @@ def shared_links(
 
 
 def _with_url(store: Store, link: SharedLink) -> SharedLink:
-    """Return a link with its address, which is signed."""
     path = sign_until(link.path, link.until, link_key(store.home))
     return link.model_copy(update={"url": app_address(store.home) + path})
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from sqlalchemy.orm import Session
-
 from domain.base import Frozen
 from domain.marked import marked
-from domain.memories import Memory, MemorySource, Scope
+from domain.memories import Memory, MemorySource
 from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from library.memory import shown_frame
 from models.ports import TextEmbedder
-from people.characters import ClipPeople
+from people.characters import ClipPeople, people_at
 from retrieval.relevance import close_lines, embed_words
 from store.database import Store
-from store.queries.characters import people_as_of
 from store.queries.clips import memory_view
 from store.queries.keyframes import frames_of
 from store.queries.transcript import (
@@ -106,7 +103,7 @@ def load_transcript(
         if around is None:
             return None
         first, last, before, after = around
-        people = _people(session, scope)
+        people = people_at(session, video, scope.last_clip)
         sources = sources_of(groups) | {MemorySource.CHAPTER}
         lines = lines_of_clips(session, scope, first, last, sources, MAX_LINES + 1)
     until_ms = after.start_ms if after else None
@@ -139,7 +136,7 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
         frames = frames_of(session, video, range(around[0], around[1] + 1))
         chosen = frames[:: max(1, -(-len(frames) // MAX_SCENES))]
         described = any(frame.description for frame in chosen)
-        people = _people(session, scope) if described else ClipPeople()
+        people = people_at(session, video, scope.last_clip) if described else ClipPeople()
     return [shown_frame(video, frame, people).in_words() for frame in chosen]
 
 
@@ -153,7 +150,7 @@ def find_words(
     words = make_storable(words)  # An address of the page may have any character.
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
-        people = _people(session, scope)
+        people = people_at(session, video, scope.last_clip)
         others, named = split_names(words, people)
         sources = sources_of(groups)
         found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
@@ -191,7 +188,7 @@ def find_close(
         close = close_lines(session, text, [scope], vector, MAX_CANDIDATES)
         wanted = [number for number in close if number not in known]
         lines = lines_named(session, scope, wanted, sources_of(groups))
-        shown = list(shown_lines(lines, _people(session, scope)))
+        shown = list(shown_lines(lines, people_at(session, video, scope.last_clip)))
     return tuple(sorted(shown, key=lambda line: wanted.index(line.id))[:MAX_CLOSE])
 
 
@@ -203,10 +200,6 @@ def group_of(source: MemorySource) -> str:
 def sources_of(groups: Collection[str]) -> set[str]:
     """Return the sources of groups."""
     return {str(source) for source, group in _GROUP_OF.items() if group in groups}
-
-
-def _people(session: Session, scope: Scope) -> ClipPeople:
-    return ClipPeople(characters=tuple(people_as_of(session, scope)))
 
 
 def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[TranscriptLine]:

@@ -24,6 +24,7 @@ from memory.patch_window import to_window_lines
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
+from people.characters import people_at
 from people.forget import FORGOTTEN_SUMMARY, outcomes_without
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -32,17 +33,18 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_line, search_text
-from people.placing import people_at, place_people
+from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import remove_recap_files
 from store.queries import cut_clips, cut_events
 from store.queries.audit import record_deed
+from store.queries.blobs import delete_unnamed_blob_rows
 from store.queries.builds import built_refs, cut_builds
 from store.queries.characters import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.encoders import require_encoder
 from store.queries.events import clip_spans
-from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
+from store.queries.forget import texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
 from store.tables import schema

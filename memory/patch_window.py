@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryKind
 from memory.writers.port import EventWindow, WindowLine
-from people.characters import ClipPeople
-from people.placing import people_at
+from people.characters import ClipPeople, people_at
 from store.queries import events as stored
 from store.queries.clips import clip_states
 from store.queries.events import PatchAt

@@ -17,6 +17,7 @@ from domain import faults
 from domain.errors import BlobGone
 from models.ports import ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
+from people.characters import people_at
 from people.model_transactions import (
     ModelCallNeeded,
     TransactionEmbedder,
@@ -24,7 +25,6 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import search_text
-from people.placing import people_at
 from perception.jpeg import decode_image
 from store.database import Store
 from store.progress import Progress

@@ -47,7 +47,6 @@ class StructuredChat:
     """A language model that replies with typed values.
 
     Args:
-        endpoint: The model.
         profile: The profile's name, for the record.
         sink: Called with every call.
         replay: Serves recorded calls; with it, no call is made at all.

@@ -35,12 +35,7 @@ _REFUSED = re.compile(rf"{REFUSAL}|^ContentFilterFinishReasonError|content_filte
 
 
 class Endpoint:
-    """The clients of one model, by temperature.
-
-    Args:
-        spec: The model.
-        factory: Makes the LangChain chat model.
-    """
+    """The clients of one model, by temperature."""
 
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
         self.spec = spec

@@ -28,19 +28,16 @@ def make_face(
     """Make a face with its box clipped to ``image``; None if nothing is left of the box.
 
     Args:
-        image: the image it was found on.
         corners: x0, y0, x1, y1 in pixels, shape (4,).
         score: the detector's, in [0, 1].
         raw: the embedding before normalisation; its norm is the quality.
     """
-    height, width = image.shape[:2]
-    x0, y0 = (max(0, int(np.floor(value))) for value in corners[:2])
-    x1, y1 = min(width, int(np.ceil(corners[2]))), min(height, int(np.ceil(corners[3])))
-    if x1 <= x0 or y1 <= y0:
+    box = clip_box(corners, image)
+    if box is None:
         return None
     quality = float(np.linalg.norm(raw))
     vector = np.asarray(raw / max(quality, 1e-9), np.float32)
-    return Face((x0, y0, x1, y1), min(1.0, float(score)), quality, vector)
+    return Face(box, min(1.0, float(score)), quality, vector)
 
 
 def is_large_enough(image: Image) -> bool:
@@ -52,7 +49,6 @@ def align(bgr: Image, points: NDArray[np.float32]) -> Image:
     """Return the 112 x 112 crop in which eyes, nose and mouth lie where recognisers expect them.
 
     Args:
-        bgr: the image the points were found on.
         points: left eye, right eye, nose, left and right mouth corner (as seen), shape (5, 2).
     """
     # The rotation, scale and shift that takes the points closest to where they belong, shape (2,
@@ -69,25 +65,29 @@ def align(bgr: Image, points: NDArray[np.float32]) -> Image:
 
 
 def suppress_overlaps(
-    boxes: NDArray[np.float32], scores: NDArray[np.float32], most: float
+    boxes: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    most: float,
+    kinds: NDArray[np.int64] | None = None,
 ) -> list[int]:
     """Suppress boxes that overlap a better one; return the others' indices, best score first.
 
     Args:
         boxes: corners, shape (N, 4).
-        scores: shape (N,).
-        most: the intersection over union at which the worse box goes.
+        most: the intersection over union above which the worse box goes.
+        kinds: shape (N,); boxes of different kinds suppress none of the other.
     """
-    kept: list[int] = []
-    for index in np.argsort(-scores, kind="stable"):
-        if all(_overlap(boxes[index], boxes[other]) < most for other in kept):
-            kept.append(int(index))
-    return kept
+    if not len(boxes):
+        return []
+    corners_sizes = np.hstack([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]])
+    of_kind = np.zeros(len(boxes), np.int32) if kinds is None else kinds.astype(np.int32)
+    kept = cv2.dnn.NMSBoxesBatched(corners_sizes, scores, of_kind, 0.0, most)  # type: ignore[arg-type]
+    return [int(index) for index in kept]
 
 
-def _overlap(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    """Return the intersection over union of two boxes given by corners."""
-    sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
-    shared = float(np.prod(np.maximum(sides, 0)))
-    both = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - shared
-    return shared / both if both > 0 else 0.0
+def clip_box(corners: NDArray[np.float32], image: Image) -> tuple[int, int, int, int] | None:
+    """Return a box x0, y0, x1, y1 in whole pixels of an image; None if nothing of it is within."""
+    height, width = image.shape[:2]
+    x0, y0 = (max(0, int(np.floor(value))) for value in corners[:2])
+    x1, y1 = min(width, int(np.ceil(corners[2]))), min(height, int(np.ceil(corners[3])))
+    return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from domain.errors import WeightsMissing
 from models.devices import CPU
 from models.hub import CONFIG, FILES, files_there, missing_files, name_of
 from models.onnx import open_session
 from models.ports import Image, Vector
+from models.text_embedding import load_tokenizer
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -58,11 +58,9 @@ class ImageTextEncoder:
             known = _json(there[CONFIG]) if CONFIG in there else {}
             self._family = _family(known)
             self._preprocessing = read_preprocessing(_json(config_file))
-            self._vision, self._text = (
-                open_session(vision, device=device),
-                open_session(text, device=device),
-            )
-            self._tokenizer = _tokenizer(Tokenizer, tokenizer)
+            self._vision = open_session(vision, device=device)
+            self._text = open_session(text, device=device)
+            self._tokenizer = load_tokenizer(tokenizer, MOST_TOKENS)
         self.close = CLOSE[self._family]
         self._padded = self._family == "siglip"
 
@@ -188,13 +186,3 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _family(config: dict[str, Any]) -> str:
     return "siglip" if str(config.get("model_type", "")).startswith("siglip") else "clip"
-
-
-def _tokenizer(kind: type[Tokenizer], path: Path) -> Tokenizer:
-    try:
-        made = kind.from_file(str(path))
-    except Exception as error:  # The library raises nothing more exact.
-        raise WeightsMissing(f"{path} cannot be read as a tokenizer: {error}") from error
-    made.no_padding()
-    made.enable_truncation(MOST_TOKENS)
-    return made

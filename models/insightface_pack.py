@@ -27,20 +27,18 @@ class InsightFaceEngine:
 
     Args:
         folder: holds ``scrfd_500m_bnkps.onnx`` and ``w600k_mbf.onnx``.
-        min_score: detections below are not faces.
     """
 
     name = "insightface-mbf"
     same_person = FACES["insightface"]
-    min_quality = 14.0
+    min_score, min_quality = 0.5, 14.0
 
-    def __init__(self, folder: Path, min_score: float = 0.5, device: str = CPU) -> None:
+    def __init__(self, folder: Path, device: str = CPU) -> None:
         # InsightFace is slow to import; only these parts of it are needed here.
         from insightface.model_zoo.arcface_onnx import ArcFaceONNX
         from insightface.model_zoo.scrfd import SCRFD
 
         detector, encoder = folder / "scrfd_500m_bnkps.onnx", folder / "w600k_mbf.onnx"
-        self.min_score = min_score
         self._detector = SCRFD(
             str(detector),
             session=open_session(detector, arena=False, device=device),
@@ -73,7 +71,6 @@ class NamedPackEngine:
         pack: a pack's name, or a folder that has its ``*.onnx`` files.
         weights: the weights folder; packs lie in ``insightface_packs/models/NAME`` below it, and
             are fetched to there by InsightFace itself, where there is a network.
-        min_score: detections below are not faces.
 
     Raises:
         WeightsMissing: the pack is neither there nor can be fetched; names the folder.
@@ -81,13 +78,10 @@ class NamedPackEngine:
     """
 
     same_person = FACES["insightface"]
-    min_quality = 22.0
+    min_score, min_quality = 0.85, 22.0
 
-    def __init__(
-        self, pack: str, weights: Path, min_score: float = 0.85, device: str = CPU
-    ) -> None:
+    def __init__(self, pack: str, weights: Path, device: str = CPU) -> None:
         self.name = f"insightface-{Path(pack).name}"
-        self.min_score = min_score
         # A pack's folder: the one named, the one below the weights, or a fetched one.
         named, root = Path(pack).expanduser(), weights / PACKS
         folder = named if named.is_absolute() or "/" in pack else root / "models" / pack

@@ -12,6 +12,7 @@ from rapidocr import RapidOCR
 
 from domain.errors import SetupError
 from models.devices import CPU
+from models.faces import clip_box
 from models.onnx import open_session
 from models.ports import Image, TextLine
 
@@ -52,14 +53,10 @@ class RapidOcrReader:
         result = self._engine(np.ascontiguousarray(image[:, :, ::-1]))
         if result.boxes is None or result.txts is None:
             return []
-        height, width = image.shape[:2]
         lines = []
         for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
             corners = np.asarray(corners)
-            x0, y0 = (max(0, int(value)) for value in np.floor(corners.min(axis=0)))
-            x1, y1 = (int(value) for value in np.ceil(corners.max(axis=0)))
-            x1, y1 = min(x1, width), min(y1, height)
-            box = (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
+            box = clip_box(np.hstack([corners.min(axis=0), corners.max(axis=0)]), image)
             if text.strip() and box is not None:
                 lines.append(TextLine(box, text.strip(), min(1.0, float(score))))
         return lines

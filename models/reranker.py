@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from models.onnx import map_in_threads, open_session
+from models.text_embedding import load_tokenizer
 
 MAX_TOKENS = 256
 
@@ -17,16 +17,13 @@ class CrossEncoderReranker:
     """Relevance of passages to a query. Pairs are run one by one, so that none affects another.
 
     Args:
-        name: how the model is called.
         folder: holds ``model.onnx`` and ``tokenizer.json``.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self._session = open_session(folder / "model.onnx", threads=1)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer = load_tokenizer(folder / "tokenizer.json", MAX_TOKENS)
 
     def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
         """Score passages in (0, 1), shape (N,): the sigmoid of the model's logit."""

@@ -83,9 +83,6 @@ class Waiting:
     A call that keeps failing is followed by the least request that the server may be sent. If that
     is answered, only the call is at fault. If it is not, this and other calls wait, and one of them
     tries again once a minute. Safe between threads.
-
-    Args:
-        say: Shows a message to a person.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:

@@ -101,7 +101,6 @@ class SentenceParser:
         A text gives the same document whatever is parsed beside it.
 
         Args:
-            texts: sentences or lines.
             language: one of ``languages``.
             names: people whose names are one token each, as are tags such as ``<face_1>``. Another
                 name stands there, which is easy to parse; ``name_of`` returns the right one.

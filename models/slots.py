@@ -47,7 +47,6 @@ class Slots:
 
         Args:
             timeout_s: How long to wait; None: for ever.
-            wait: Sleeps for so many seconds.
 
         Raises:
             NoFreeSlot: None was free in time.

@@ -79,10 +79,6 @@ def request(
     """Send one request, holding the model to ``schema`` by the method ``structure``.
 
     Args:
-        model: The client.
-        structure: How the model is held to the schema.
-        messages: The turns, as LangChain takes them.
-        schema: The JSON schema.
         protocol: How to answer as text, where that is not a JSON object.
         on_text: With it the reply is streamed.
         max_characters: A longer reply is read no further; None: no limit.
@@ -314,7 +310,6 @@ def _sent_tokens(sent: Sequence[dict[str, Any]]) -> int:
 
 
 def _estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text, for servers that do not count them."""
     return max(1, len(text) // CHARACTERS_A_TOKEN)
 
 

@@ -34,10 +34,8 @@ class OnnxTextEmbedder:
     """A sentence encoder exported to ONNX, with its tokenizer beside it. Thread-safe.
 
     Args:
-        name: how the model is called in the store.
         files: its files, and how it reads texts.
         batch: most texts of equal token length in one run; 1 where rows would touch each other.
-        languages: those it was made for.
     """
 
     def __init__(
@@ -50,7 +48,7 @@ class OnnxTextEmbedder:
         self._session = open_session(files.model, threads=1, arena=False)
         self._inputs = {one.name for one in self._session.get_inputs()}
         self._output = _output([one.name for one in self._session.get_outputs()])
-        self._tokenizer = _tokenizer(files)
+        self._tokenizer = load_tokenizer(files.tokenizer, files.max_tokens)
 
     @cached_property
     def dimensions(self) -> int:
@@ -118,13 +116,18 @@ def _output(names: Sequence[str]) -> str:
     return next((one for one in (_SENTENCE, *_STATES) if one in names), names[0])
 
 
-def _tokenizer(files: EncoderFiles) -> Tokenizer:
+def load_tokenizer(path: Path, most_tokens: int) -> Tokenizer:
+    """Return a tokenizer that pads nothing and cuts texts off.
+
+    Raises:
+        WeightsMissing: the file cannot be read.
+    """
     try:
-        made = Tokenizer.from_file(str(files.tokenizer))
+        made = Tokenizer.from_file(str(path))
     except Exception as error:  # The library raises nothing more exact.
-        raise WeightsMissing(f"{files.tokenizer} cannot be read as a tokenizer: {error}") from error
+        raise WeightsMissing(f"{path} cannot be read as a tokenizer: {error}") from error
     made.no_padding()
-    made.enable_truncation(files.max_tokens)
+    made.enable_truncation(most_tokens)
     return made
 
 

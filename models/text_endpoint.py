@@ -177,7 +177,6 @@ class EndpointTextEmbedder:
         sink(record)
 
     def _checked(self, found: list[list[float]], count: int) -> NDArray[np.float32]:
-        """Return the vectors of a reply as L2-normalised rows."""
         if len({len(row) for row in found}) != 1 or len(found) != count:
             raise ModelError(f"{self._place} did not return one vector for each of {count} texts")
         rows = np.array(found, np.float32)

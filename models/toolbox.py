@@ -217,7 +217,6 @@ class Toolbox:
 
         Args:
             role: as in the profile's ``[chat.ROLE]``; ``[chat.default]`` stands for others.
-            sink: is given every call that is made.
             replay: serves recorded calls instead of making any.
             live: with ``replay``, calls that the record lacks are made.
 

@@ -199,7 +199,6 @@ class FileFetcher:
             yield from _member(archive, url.member)
 
     def _saved(self, url: str) -> Path:
-        """Download an archive into the scratch folder."""
         with tempfile.NamedTemporaryFile(dir=self.scratch, delete=False) as archive:
             archive.writelines(self._download(url))
         return Path(archive.name)
@@ -321,7 +320,6 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
 
     Args:
         weights: the weights folder, made if need be.
-        names: models of the manifest.
         report: Called for every megabyte, with file and source.
 
     Raises:
@@ -380,11 +378,8 @@ def file_digest(path: Path) -> str:
 
 @lru_cache(maxsize=256)
 def _digest(path: Path, _mtime_ns: int) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _made(folder: Path) -> None:

@@ -226,8 +226,6 @@ class WhisperRecognizer:
     """Whisper with word times. Only spans in which Silero detects speech are transcribed.
 
     Args:
-        name: how the model is called in the store.
-        folder: the CTranslate2 model's folder.
         languages: languages to choose among (ISO 639-1); empty: all that the model knows.
         known: all that the model knows; empty: not told.
 

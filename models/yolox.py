@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from models.devices import CPU
-from models.faces import is_large_enough, suppress_overlaps
+from models.faces import clip_box, is_large_enough, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Image, Thing
 
@@ -29,13 +28,13 @@ class YoloxDetector:
 
     Args:
         folder: holds ``yolox_nano.onnx``, whose input is 1 x 3 x 416 x 416.
-        min_score: The lowest score returned; the model is small and below this often wrong.
     """
 
     name = "yolox-nano"
+    min_score = 0.5
+    """The model is small, and below this often wrong."""
 
-    def __init__(self, folder: Path, min_score: float = 0.5, device: str = CPU) -> None:
-        self.min_score = min_score
+    def __init__(self, folder: Path, device: str) -> None:
         self.labels = coco_labels()
         self._session = open_session(folder / "yolox_nano.onnx", arena=False, device=device)
         self._input = self._session.get_inputs()[0].name
@@ -56,22 +55,11 @@ class YoloxDetector:
         centre = (rows[keep, :2] + self._corners[keep]) * stride
         half = np.exp(rows[keep, 2:4]) * stride / 2
         scores, kind, boxes = scores[keep], kind[keep], np.hstack([centre - half, centre + half])
-        kept = [
-            np.flatnonzero(kind == one)[index]
-            for one in np.unique(kind)
-            for index in suppress_overlaps(boxes[kind == one], scores[kind == one], OVERLAP)
+        return [
+            Thing(box, self.labels[kind[i]], min(1.0, float(scores[i])))
+            for i in suppress_overlaps(boxes, scores, OVERLAP, kind)
+            if (box := clip_box(boxes[i] / scale, image)) is not None
         ]
-        kept.sort(key=lambda index: (-scores[index], index))
-        height, width = image.shape[:2]
-        things = []
-        for i in kept:
-            box = boxes[i] / scale
-            x0, y0 = (max(0, int(np.floor(value))) for value in box[:2])
-            x1, y1 = min(width, int(np.ceil(box[2]))), min(height, int(np.ceil(box[3])))
-            if x0 < x1 and y0 < y1:
-                score = min(1.0, float(scores[i]))
-                things.append(Thing((x0, y0, x1, y1), self.labels[kind[i]], score))
-        return things
 
 
 def letterbox(image: Image, side: int) -> tuple[Rows, float]:

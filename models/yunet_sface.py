@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from models.devices import CPU
 from models.faces import align, is_large_enough, make_face, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Face, Image
@@ -26,15 +25,13 @@ class YunetSfaceEngine:
 
     Args:
         folder: holds ``yunet.onnx`` and ``sface.onnx``.
-        min_score: detections below are not faces.
     """
 
     name = "yunet-sface"
     same_person = FACES["yunet_sface"]
-    min_quality = 0.0
+    min_score, min_quality = 0.7, 0.0
 
-    def __init__(self, folder: Path, min_score: float = 0.7, device: str = CPU) -> None:
-        self.min_score = min_score
+    def __init__(self, folder: Path, device: str) -> None:
         self._detector = open_session(
             folder / "yunet.onnx", repair=True, arena=False, device=device
         )

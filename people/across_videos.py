@@ -325,7 +325,7 @@ class _Change:
             for ref, who in named.items():
                 given = any(name.source == USER_SOURCE for name in who.names)
                 if not who.names or (best.source == USER_SOURCE and not given):
-                    rename_character(self._session, self.people(ref.video), who, best.text, act)
+                    rename_character(self._session, self.people(ref.video), who, best.name, act)
         return made
 
     def _joined(self, ref: CharacterRef, other: CharacterRef, why: str) -> str:

@@ -121,11 +121,16 @@ class ClipPeople:
         return TAG.sub(lambda match: self.label(match[0]), text) if "<" in text else text
 
 
+def people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
+    """Return the people of a video as they were known after ``clip``."""
+    found = stored.characters_at(session, video_id, clip)
+    return ClipPeople(characters=tuple(one.character for one in found))
+
+
 def replace_names(names: Mapping[str, str], text: str) -> str:
     """Replace whole names, the longest first, except right after words of introduction.
 
-    Args:
-        names: Former name -> new name.
+    ``names``: former name -> new name.
     """
     if not names:
         return text
@@ -217,7 +222,7 @@ def name_characters(
     for claim in claims:
         rows = [identity.id for identity in people.members(claim.tag)]
         for character in stored.learned_with(session, video_id, rows, clip):
-            existing_names = {name.text.casefold() for name in character.names}
+            existing_names = {name.name.casefold() for name in character.names}
             name = escape_tags(claim.name)
             if name.casefold() not in existing_names:
                 row = next(row for row in rows if row in character.members)

@@ -91,7 +91,7 @@ def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
         [
             person
             for person in people.characters
-            if name in {n.text.casefold() for n in person.names}
+            if name in {n.name.casefold() for n in person.names}
         ],
     )
     matches = next((people_found for people_found in candidates if people_found), [])
@@ -145,7 +145,7 @@ def describe_members(tags: Sequence[str]) -> str:
 
 def has_name(character: CharacterAt, name: str) -> bool:
     """Tell whether a user gave a character this name, or it has none where ``name`` is empty."""
-    user_names = [n.text for n in character.names if n.source == USER_SOURCE]
+    user_names = [n.name for n in character.names if n.source == USER_SOURCE]
     return name in user_names[:1] if name else not character.names
 
 
@@ -376,9 +376,8 @@ def clean_name(text: str) -> str:
 
 
 def _names_from_users(*people: CharacterAt) -> tuple[str, ...]:
-    """Return the names that users gave, in order."""
     names = (name for person in people for name in person.names)
-    return tuple(name.text for name in names if name.source == USER_SOURCE)
+    return tuple(name.name for name in names if name.source == USER_SOURCE)
 
 
 def _depends_on(later: Correction, earlier: Correction) -> bool:

@@ -79,7 +79,7 @@ def _statement_by_name(
     named = [
         character
         for character in characters
-        if any(same_name(name, known_name.text) for known_name in character.names)
+        if any(same_name(name, known_name.name) for known_name in character.names)
     ]
     faces = [character for character in named if character.character.faces]
     voices = [character for character in named if not character.character.faces]
@@ -89,7 +89,7 @@ def _statement_by_name(
         all(
             known_name.source == "model"
             for known_name in character.names
-            if same_name(name, known_name.text)
+            if same_name(name, known_name.name)
         )
         for character in (faces[0], voices[0])
     )
@@ -121,7 +121,7 @@ def confirmed_claims(
     for claim in claims:
         rows = [one.id for one in people.members(claim.tag)] if claim.source == "read" else []
         known = [
-            name.text
+            name.name
             for character in stored.learned_with(session, video_id, rows, clip)
             for name in character.names
             if name.source != "model"

@@ -22,6 +22,7 @@ from domain.people import CorrectedCharacter, Correction, CorrectionKind, Forgot
 from domain.rights import Deed
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
+from people.characters import people_at
 from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -30,7 +31,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import NameEraser, search_text
-from people.placing import people_at, place_people
+from people.placing import place_people
 from perception.source import drop_cached_original
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
@@ -66,14 +67,8 @@ def forget(
 
     They are not recognised again: if ingestion continues, they are a new person.
 
-    Args:
-        video: Id, unambiguous beginning of one, or title.
-        person: Number, tag or name.
-        embedder: Makes the vectors of texts that change.
-        undo_file: A new file that can undo it; without one nothing can.
-
-    Returns:
-        What was forgotten.
+    The ``embedder`` makes the vectors of texts that change. ``undo_file`` is a new file that can
+    undo it; without one nothing can.
 
     Raises:
         NotFound: no such video or person.
@@ -318,4 +313,4 @@ class _Forgetting:
 
 
 def _names_of(character: CharacterAt) -> list[str]:
-    return [*(name.text for name in character.names), *character.character.aliases]
+    return [*(name.name for name in character.names), *character.character.aliases]

@@ -56,7 +56,6 @@ def match_identities(
     """Assign groups to known identities, best cosine first.
 
     Args:
-        groups: The groups of one clip.
         centres: The mean of each identity's exemplars, (D,); not normalised, so that the dot
             product with a group's vector is the mean cosine over the exemplars.
         threshold: The least mean cosine; each model declares its own.
@@ -103,8 +102,6 @@ def choose_exemplars(
     Args:
         qualities: One for each candidate, at least 0.
         vectors: (N, D); earlier ones win ties.
-        max_exemplars: The most to choose.
-        threshold: The model's least cosine for the same person.
 
     Returns:
         Indices of the candidates to keep, in the order they were chosen; at least one.
@@ -176,15 +173,7 @@ def recognise(
     percept: Percept,
     matching: Mapping[IdentityKind, MatchingSettings],
 ) -> Recognised:
-    """Match every group of a clip to a known identity or make a new one.
-
-    Args:
-        percept: The clip's percept.
-        matching: How faces and voices are matched; needed for kinds the percept has.
-
-    Returns:
-        The identity of each group and named speaker, and which of them are new.
-    """
+    """Match every group and named speaker of a clip to a known identity, or make a new one."""
     clip = percept.clip.index
     identities: dict[GroupKey, Identity] = {}
     new: list[Identity] = []

@@ -17,7 +17,7 @@ from domain.people import CharacterRef, Correction, LikelySame, PersonOfVideo
 from models.specs import same_face, same_voice
 from people.across_videos import join, person_links
 from people.corrections import LAST_CLIP
-from people.identities import normalise_rows
+from people.identities import mean_direction
 from store.database import Store
 from store.queries.characters import characters_in_view
 from store.queries.identities import centres_of
@@ -45,7 +45,6 @@ def similar_people(
     Args:
         people: Number of the character -> its exemplars.
         thresholds: For each kind, the least cosine for the same person, as its model declares.
-        limit: The most pairs to return; None: all.
     """
 
     def rank(pair: LikelySame[int]) -> float:
@@ -65,8 +64,7 @@ def similar_people(
 
 def mean_look(vectors: Sequence[Sequence[float] | NDArray[np.float32]]) -> NDArray[np.float32]:
     """Return the mean direction of vectors (N, D), shape (D,), length 1."""
-    mean = np.mean(np.asarray(vectors), axis=0)
-    return np.asarray(normalise_rows(mean)[0], dtype=np.float32)
+    return np.asarray(mean_direction(vectors), dtype=np.float32)
 
 
 def _of_kind(
@@ -223,7 +221,7 @@ def likely_in_other_videos(session: Session, video: str) -> list[LikelyRefs]:
             alike = nearest_identities(
                 session, kind, vectors, video, models.get(PORTS[kind]), NEAREST, threshold
             )
-            videos |= {identity.video for identity in alike}
+            videos |= set(alike.values())
     near = sorted(videos)
     # The looks of the characters of these videos that the same models made.
     others = models_of_videos(session, near)

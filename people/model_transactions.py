@@ -32,11 +32,7 @@ MAX_TRIES = 12
 
 
 class ModelCallNeeded(Exception):
-    """Rolls back a transaction that needs a model's result first.
-
-    Args:
-        call: Calls the model and keeps its result for the next try.
-    """
+    """Rolls back a transaction that needs a model's result first."""
 
     def __init__(self, call: Callable[[], object]) -> None:
         super().__init__("a transaction needs the work of a model first")

@@ -154,7 +154,6 @@ def _split_inline(text: str) -> list[tuple[str, str]]:
 
 
 def _adjacent(first: ScreenText, second: ScreenText) -> bool:
-    """Tell whether one of two lines is right below the other."""
     upper, lower = sorted((first, second), key=lambda line: (line.box.y0, line.box.y1))
     height = max(line.box.y1 - line.box.y0 for line in (first, second))
     gap = lower.box.y0 - upper.box.y1
@@ -233,8 +232,6 @@ class NameEraser:
     """Replaces tags, whole names in any case, and single words of names where capitalised.
 
     Args:
-        tags: The person's tags, such as ``<face_3>``.
-        names: All names of the person.
         others: All names of other people; names and words that they share are not erased.
     """
 

@@ -34,7 +34,6 @@ from store.queries.characters import (
     characters_in_view,
     corrections_of,
     identities_of,
-    people_as_of,
     replace_given_names,
     replace_memberships,
     stated_support,
@@ -183,12 +182,6 @@ def join_voices(
     place_people(session, video_id, {ids[IdentityKind.VOICE, one.voice] for one in statements})
 
 
-def people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
-    """Return the people of a video as they were known after ``clip``."""
-    known = people_as_of(session, Scope(video=video_id, last_clip=clip))
-    return ClipPeople(characters=tuple(known))
-
-
 def people_of_clip(
     session: Session,
     video_id: str,
@@ -201,8 +194,6 @@ def people_of_clip(
     """Return the people of a clip with the characters known so far.
 
     Args:
-        recognised: The clip's identities.
-        clip: The clip's index.
         learned: As they were learned, without corrections.
         known: The last clip whose names and statements count; an identity first seen after it is
             in the character that it began in.

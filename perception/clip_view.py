@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 
 from domain.media import KEYFRAMES_ONLY, ClipView, TimedImage
+from perception.jpeg import encode_rgb, shrunk
 
 if TYPE_CHECKING:
     from domain.settings import MemorySettings, WatchSettings
@@ -71,15 +72,7 @@ def _telling_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage
     kept: list[tuple[float, Frame, Image]] = []
     for index in dict.fromkeys(_shown_at(raw.frames, instant) for instant in instants):
         frame = raw.frames[index]
-        height, width = frame.image.shape[:2]
-        scale = memory.clip_frame_side / max(height, width)
-        if scale >= 1:
-            image = frame.image
-        else:
-            size = (max(1, round(width * scale)), max(1, round(height * scale)))
-            image = np.asarray(
-                cv2.resize(frame.image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8
-            )
+        image = shrunk(frame.image, memory.clip_frame_side / max(frame.image.shape[:2]))
         change = picture_change(kept[-1][2], image) if kept else 1.0
         slow = kept and frame.time_ms - kept[-1][1].time_ms >= SLOW_MS
         if change >= (SLIGHTLY if slow else CHANGED):
@@ -90,9 +83,7 @@ def _telling_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage
         least = [(round(one[0], 1), times[n + 2] - times[n]) for n, one in enumerate(kept)]
         del kept[least.index(min(least))]
     for _, frame, image in kept:
-        bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-        _, jpeg = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
-        yield TimedImage(time_ms=frame.time_ms, jpeg=jpeg.tobytes())
+        yield TimedImage(time_ms=frame.time_ms, jpeg=encode_rgb(image, JPEG_QUALITY))
 
 
 def picture_change(first: Image, second: Image) -> float:
@@ -112,8 +103,6 @@ def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings)
     Args:
         raw: The decoded clip, with one frame at least.
         height: Pixels that the picture is high at most; both sides are even.
-        max_bytes: What the bit rate is set for.
-        watch: Rates of pictures and sound.
     """
     target = io.BytesIO()
     with av.open(target, "w", format="mp4") as container:

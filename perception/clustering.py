@@ -46,15 +46,7 @@ def cluster(
 
 
 def group_by_label(labels: Sequence[int], indices: Sequence[int]) -> list[list[int]]:
-    """Collect the indices of each label.
-
-    Args:
-        labels: One label per index.
-        indices: The indices, in order.
-
-    Returns:
-        The indices of each label, labels in order of first appearance.
-    """
+    """Return the indices of each label, labels in order of first appearance."""
     groups: dict[int, list[int]] = {}
     for label, index in zip(labels, indices, strict=True):
         groups.setdefault(label, []).append(index)

@@ -68,7 +68,6 @@ def join_parts(parts: Sequence[tuple[Path, TimeSpan]], out: Path) -> None:
     Args:
         parts: in milliseconds of a file's time, of files with the same kinds of streams and
             pictures of one size.
-        out: the file to write; it is overwritten.
 
     Raises:
         MediaError: a file cannot be read, or nothing decodes in a span.
@@ -93,7 +92,6 @@ def cut_file(
 
     Args:
         span: in milliseconds of video time; what lies after the end of the file is left out.
-        out: the file to write; it is overwritten.
         track: the number of the track of sound, from 1; None: the main one.
         preview: small and soon, to look at: it may begin up to 10 s earlier, at a key picture.
 
@@ -141,7 +139,6 @@ def _fits(stream: VideoStream | AudioStream, *, preview: bool) -> bool:
 
 
 def _streams(container: InputContainer, info: SourceInfo) -> list[VideoStream | AudioStream]:
-    """Return the streams of pictures and of sound, those that there are."""
     found = (video_stream(container), audio_stream(container, info.audio_index))
     return [one for one in found if one is not None]
 
@@ -158,7 +155,6 @@ def _bounds(packet: Packet, part: Part, span: TimeSpan) -> tuple[int, int]:
 
 
 def _copy(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer) -> None:
-    """Copy the packets of a span that begins at a key picture."""
     (part,) = info.parts
     with closing(_open(path, info, part, span.start_ms)) as container:
         streams = _streams(container, info)
@@ -184,7 +180,6 @@ class SpanEncoder:
 
     Args:
         target: the MP4; it gets the streams of the first file.
-        preview: small pictures, soon.
     """
 
     def __init__(self, target: OutputContainer, *, preview: bool = False) -> None:
@@ -254,13 +249,7 @@ def _decoded(packet: Packet) -> Iterable[Any]:
 
 
 class PictureEncoder:
-    """Encodes pictures as H.264, upright, of even size, in the shape that they are shown in.
-
-    Args:
-        info: what was probed of the source.
-        target: gets a stream.
-        preview: small pictures, soon.
-    """
+    """Encodes pictures as H.264, upright, of even size, in the shape that they are shown in."""
 
     def __init__(self, info: SourceInfo, target: OutputContainer, *, preview: bool) -> None:
         self._how = info.upright
@@ -288,11 +277,7 @@ class PictureEncoder:
 
 
 class SoundEncoder:
-    """Encodes sound as AAC in stereo.
-
-    Args:
-        target: gets a stream.
-    """
+    """Encodes sound as AAC in stereo."""
 
     def __init__(self, source: AudioStream, target: OutputContainer) -> None:
         rate = source.codec_context.sample_rate
@@ -360,9 +345,6 @@ def _present(stream: StreamT | None, container: InputContainer) -> tuple[StreamT
 
 class KeyPictureFinder:
     """Finds the key picture before a time in a file of one part, with one open file; close it.
-
-    Args:
-        info: what was probed of it, pictures among it.
 
     Raises:
         MediaError: the file went away or is no longer what was probed.

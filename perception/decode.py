@@ -126,7 +126,6 @@ class ClipReader:
     """Decodes clips of one file, and holds none of them; not to be shared between threads.
 
     Args:
-        settings: how it is cut and sampled.
         decode_from: decodes clip after clip from the one given on.
     """
 

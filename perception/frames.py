@@ -128,12 +128,7 @@ def shrink(picture: av.VideoFrame, upright: Upright, height: int) -> av.VideoFra
 
 
 def to_sdr(picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
-    """Map the brightness and colours of an HDR picture to those of ordinary screens (BT.709).
-
-    Args:
-        width: of the result, in pixels.
-        height: of the result, in pixels.
-    """
+    """Map the brightness and colours of an HDR picture to those of ordinary screens (BT.709)."""
     kind = (picture.width, picture.height, picture.format.name, picture.color_trc, width, height)
     known, graph = getattr(_here, "graph", (None, None))
     if graph is None or known != kind:

@@ -11,6 +11,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -74,7 +75,6 @@ def open_http(url: str, allowed: AllowedHosts, connect_s: float, read_s: float) 
 
     Args:
         url: the address; a name and password in it are for its host only.
-        allowed: where it may lead to.
         connect_s: seconds until it is open.
         read_s: seconds in which something must come.
 
@@ -114,7 +114,6 @@ def request_file(
 
     Args:
         url: an http or https address; a name and password in it are for its host only.
-        allowed: where it may lead to.
         answer_s: seconds within which something must come.
         start: the first byte.
         validator: the file's ``ETag`` or ``Last-Modified`` as it was. A changed file comes whole.
@@ -125,7 +124,7 @@ def request_file(
     """
     opener = _HttpOpener(url, allowed, answer_s, answer_s)
     opener.finish_opening()
-    return opener.send(opener.url, start, None, {"If-Range": validator} if validator else {})
+    return opener.send(opener.url, start, None, validator)
 
 
 class _HttpOpener:
@@ -168,11 +167,11 @@ class _HttpOpener:
             HostForbidden: it leads to where it may not.
             OSError: it cannot be had.
         """
-        remote = HttpSource(self._send, url, start, end)
+        remote = HttpSource(self.send, url, start, end)
         head = remote.peek(len(_HLS_MAGIC))
         if head != _HLS_MAGIC:
             return remote
-        with remote:
+        with closing(remote):
             deadline = time.monotonic() + self._read_s
             data = bytearray()
             while chunk := remote.read(CHUNK):
@@ -183,11 +182,8 @@ class _HttpOpener:
                     raise TimeoutError("its playlist takes too long")
             return io.BytesIO(resolve_playlist(remote.url, bytes(data), nested=url != self.url))
 
-    def _send(self, url: str, start: int, end: int | None) -> HTTPResponse:
-        return self.send(url, start, end, {})
-
-    def send(self, url: str, start: int, end: int | None, extra: Mapping[str, str]) -> HTTPResponse:
-        """Request bytes of an address, with further headers.
+    def send(self, url: str, start: int, end: int | None, validator: str = "") -> HTTPResponse:
+        """Request bytes of an address; with a ``validator``, all of a file that has changed.
 
         Raises:
             HostForbidden: it leads to where it may not.
@@ -198,12 +194,9 @@ class _HttpOpener:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise TimeoutError("it takes too long to open")
         last = "" if end is None else end - 1
-        headers = {
-            "User-Agent": "Homer",
-            "Accept": "*/*",
-            "Range": f"bytes={start}-{last}",
-            **extra,
-        }
+        headers = {"User-Agent": "Homer", "Accept": "*/*", "Range": f"bytes={start}-{last}"}
+        if validator:
+            headers["If-Range"] = validator
         try:
             timeout = self._read_s if self._deadline is None else self._connect_s
             response = self._opener.open(
@@ -260,12 +253,6 @@ class HttpSource:
         if start and self._response.status != 206:
             self.close()
             raise OSError("the server does not give parts of a file")
-
-    def __enter__(self) -> HttpSource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes without consuming them."""

@@ -19,14 +19,26 @@ MAX_PIXELS = 1 << 26
 """Of an image that is decoded, which takes three bytes for each."""
 
 
+def encode_rgb(image: Image, quality: int) -> bytes:
+    """Encode an image (H x W x 3 RGB) as JPEG."""
+    bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+    return cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])[1].tobytes()
+
+
+def shrunk(image: Image, scale: float) -> Image:
+    """Return an image (H x W x C) made smaller by ``scale``; as it is from 1 on."""
+    if scale >= 1:
+        return image
+    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+    return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
 class Blobs(dict[str, bytes]):
     """JPEGs by the SHA-256 of their bytes."""
 
     def add(self, image: Image, quality: int) -> str:
         """Encode ``image`` (H x W x 3 RGB), store it, and return its SHA-256."""
-        bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-        _, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
-        data = encoded.tobytes()
+        data = encode_rgb(image, quality)
         name = hashlib.sha256(data).hexdigest()
         self[name] = data
         return name
@@ -69,13 +81,13 @@ def decode_stored(data: bytes) -> Image:
 THUMBNAIL_QUALITY = 80
 
 
-def shrink_jpeg(data: bytes, side: int, quality: int = THUMBNAIL_QUALITY) -> tuple[bytes, int, int]:
+def shrink_jpeg(data: bytes, side: int) -> tuple[bytes, int, int]:
     """Encode a JPEG anew with ``side`` pixels on its longest side; return it, width and height.
 
     Raises:
         BlobGone: it cannot be read.
     """
-    return encode_shrunk(decode_stored(data), side, quality)
+    return encode_shrunk(decode_stored(data), side, THUMBNAIL_QUALITY)
 
 
 def encode_shrunk(image: Image, side: int, quality: int) -> tuple[bytes, int, int]:

@@ -62,11 +62,8 @@ def keyframe_candidates(
     frames: Sequence[Frame], settings: WatchSettings, end_ms: int | None = None
 ) -> list[Candidate]:
     """Return a clip's frames as candidates, in order; ``end_ms`` is when the last one ends."""
-    metrics = [frame.metrics for frame in frames]
-    changes, similarities = (
-        [measured.change for measured in metrics],
-        [measured.layout_similarity for measured in metrics],
-    )
+    changes = [frame.metrics.change for frame in frames]
+    similarities = [frame.metrics.layout_similarity for frame in frames]
     shots = number_shots(changes, settings.shot_threshold, similarities)
     step = 1000 / settings.sample_fps
     positions = shot_positions([frame.time_ms for frame in frames], shots, step, end_ms)

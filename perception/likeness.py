@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from perception.jpeg import shrunk
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -48,13 +50,7 @@ def likeness(image: Image) -> Vector:
     Histograms of hue, saturation and value (square roots of shares: the Bhattacharyya
     coefficient), and of gradients' directions, weighted by magnitude; both count alike.
     """
-    height, width = image.shape[:2]
-    scale = _SIDE / min(height, width)
-    if scale >= 1:
-        small = image
-    else:
-        size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+    small = shrunk(image, _SIDE / min(image.shape[:2]))
     # The colour histograms of all regions, shape (REGIONS * COLOURS,), of length 1.
     # The number of each pixel's fine hue, saturation and value, shape (H, W).
     hsv = cv2.cvtColor(small, cv2.COLOR_RGB2HSV).astype(np.int64)

@@ -352,21 +352,12 @@ class DegradationPolicy:
     _just_lowered: bool = False
 
     def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
-        """Return the level after a clip.
-
-        Args:
-            took_ms: How long the clip took to perceive.
-            length_ms: How long the clip is.
-            waiting: How many clips wait in the buffer.
-        """
+        """Return the level after a clip."""
         if took_ms > length_ms or waiting > 1:
             if self._just_lowered:
                 self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
-            self.level, self._easy, self._just_lowered = (
-                min(self.level + 1, len(LEVELS) - 1),
-                0,
-                False,
-            )
+            self.level = min(self.level + 1, len(LEVELS) - 1)
+            self._easy, self._just_lowered = 0, False
         elif waiting == 0 and took_ms * 2 < length_ms:
             self._easy += 1
             if self.level and self._easy >= self._easy_needed:

@@ -80,14 +80,7 @@ def read_pictures(
 
 
 class _PartPictures:
-    """Reads the sampled pictures of a part of a source from a time on; iterate it once.
-
-    Args:
-        settings: how often it is sampled.
-        from_ms: instants before it are left out.
-        until_ms: so are those from then on, and nothing is decoded for them.
-        single_threaded: decode in the caller's thread alone, which takes less of the processor.
-    """
+    """Reads the sampled pictures of a part of a source from a time on; iterate it once."""
 
     def __init__(
         self,

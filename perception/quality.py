@@ -239,10 +239,6 @@ class FrameMeasurer:
     """Measures and shrinks pictures in order, each compared with the previous one.
 
     That goes on in a thread of its own, while the caller decodes the next ones.
-
-    Args:
-        upright: how pictures become upright.
-        settings: how they are measured and shrunk.
     """
 
     def __init__(self, upright: Upright, settings: WatchSettings) -> None:

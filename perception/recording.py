@@ -175,7 +175,6 @@ class StreamCopy:
 
     Args:
         source: the stream that the packets are of, whose file is open.
-        target: gets a stream.
     """
 
     def __init__(self, source: VideoStream | AudioStream, target: OutputContainer) -> None:

@@ -42,8 +42,6 @@ def find_sounds(
 
     Args:
         samples: mono audio of the clip, values in [-1, 1].
-        classifier: scores its windows.
-        clip: where the samples lie in the video.
         settings: ``sound_score``, ``sound_ms``, ``sound_pause_ms`` and ``audio_hz``.
     """
     scores = classifier.scores(samples)

@@ -56,7 +56,6 @@ MOST_NAMED = 5
 """Files that are left out of a folder and named, at most."""
 
 _LENGTH_IS_STATED = ("mov", "matroska", "avi", "wav", "flac", "ogg", "asf", "aiff", "mxf", "gif")
-_CHUNK = 1 << 20
 _ADDRESS = re.compile(r"(rtsps?|rtmps?|https?|udp|srt):/", re.IGNORECASE)
 
 DAY_MS = 86_400_000
@@ -81,8 +80,6 @@ class SourceInfo:
     has_video: bool
     has_audio: bool
     frame_rate: float
-    video_codec: str | None
-    audio_codec: str | None
     parts: tuple[Part, ...]
     upright: Upright = AS_STORED
     pixel_aspect: Fraction = Fraction(1)
@@ -186,8 +183,6 @@ def _describe(path: Path, container: InputContainer, track: int | None) -> Sourc
         has_video=picture is not None,
         has_audio=audio is not None,
         frame_rate=float(video.average_rate or 0) if video else 0.0,
-        video_codec=video.codec_context.name if video else None,
-        audio_codec=audio.codec_context.name if audio else None,
         parts=parts,
         upright=upright,
         pixel_aspect=1 / aspect if upright.is_across else aspect,
@@ -224,11 +219,8 @@ def video_id(path: Path) -> str:
         MediaError: the file is missing or empty.
     """
     refuse_unreadable(path)
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()[:16]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def clips_of(duration_ms: int, settings: WatchSettings) -> list[Clip]:
@@ -246,7 +238,6 @@ def find_media(
     """Return the files named, and those in the folders named, at any depth; each once, in order.
 
     Args:
-        paths: files and folders.
         warn: receives what is left out of a folder, and why.
 
     Raises:

@@ -91,12 +91,7 @@ NOTHING_HEARD = Heard()
 
 
 def recognise(raw: RawClip, models: SpeechModels, settings: WatchSettings) -> Heard:
-    """Recognise a clip's speech from rest to rest, without telling who speaks.
-
-    Args:
-        models: recognise speech and detect voice activity.
-        settings: how it was cut and sampled.
-    """
+    """Recognise a clip's speech from rest to rest, without telling who speaks."""
     hz, ahead = settings.audio_hz, lookahead_ms(settings) * settings.audio_hz // 1000
     after_ms, start = rest_after_ms(raw.following, models.activity, hz), raw.heard_from_ms
     if start is None:
@@ -189,7 +184,6 @@ def find_utterances(
         speech: what was recognised; times from the clip's start.
         turns: who speaks when; times from the clip's start.
         grouped_voices: the voices that have a group; others are told apart but not named.
-        clip: where the samples lie in the video.
     """
     found = [
         Utterance(

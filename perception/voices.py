@@ -61,7 +61,6 @@ def find_turns(
     Args:
         samples: mono audio of the clip, values in [-1, 1].
         spans: where somebody speaks, in milliseconds, in order, disjoint.
-        hz: samples a second.
     """
     windows = [window for start, end in spans for window in cut_windows(start, end)]
     if not windows:

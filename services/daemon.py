@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -17,11 +16,12 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import psutil
+from pydantic import TypeAdapter
 
 from domain.errors import SetupError
 from store.file_locks import file_lock
@@ -56,6 +56,9 @@ class DaemonProcess:
         """Return the URL at which this machine reaches it."""
         host = EVERYWHERE.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+_RUN_FILE = TypeAdapter(DaemonProcess)
 
 
 class Daemon:
@@ -116,7 +119,7 @@ class Daemon:
             began = psutil.Process(process.pid).create_time()
             started = DaemonProcess(process.pid, began, port, self.host, self.digest())
             partial = self._file.with_suffix(".new")
-            partial.write_text(json.dumps(asdict(started)))
+            partial.write_bytes(_RUN_FILE.dump_json(started))
             partial.replace(self._file)
             if self._wait(started):
                 return started.address
@@ -166,11 +169,8 @@ class Daemon:
 
     def _read(self) -> DaemonProcess | None:
         try:
-            row = json.loads(self._file.read_text())
-            host, settings = str(row["host"]), str(row["settings"])
-            pid, began, port = int(row["pid"]), float(row["began"]), int(row["port"])
-            return DaemonProcess(pid, began, port, host, settings)
-        except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):
+            return _RUN_FILE.validate_json(self._file.read_bytes())
+        except (OSError, ValueError):
             return None
 
     def _free_port(self) -> int:

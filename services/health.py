@@ -124,10 +124,8 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield Check(marked("codecs"), not missing, found, fix if missing else "")
     if wanted("TRACES") or wanted("METRICS"):
         is_installed = installed()
-        sent, named = (
-            marked("sent to the collector of OTEL_..."),
-            marked("OTEL_... names a collector"),
-        )
+        sent = marked("sent to the collector of OTEL_...")
+        named = marked("OTEL_... names a collector")
         found = sent if is_installed else named
         yield Check(marked("telemetry"), is_installed, found, "" if is_installed else OTEL.hint)
 
@@ -304,6 +302,7 @@ def _key(role: str, variable: str | None) -> Iterator[Check]:
 
 
 FOLDER = marked("A file of a schedule")
+MOST_FAILURES = 20
 
 
 @dataclass(frozen=True)
@@ -346,12 +345,12 @@ def disk_space(store: Store) -> DiskSpace:
         return DiskSpace(database_bytes(session), blob_bytes(session), disk.free, disk.total)
 
 
-def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
-    """Return clips, questions and files of watched folders that failed, the latest first."""
+def recent_failures(store: Store) -> list[RecentFailure]:
+    """Return the last clips, questions and files of watched folders that failed, latest first."""
     with store.begin(snapshot=True) as session:
-        clips = recent_failed_clips(session, limit)
-        runs = recent_failed_runs(session, limit)
-        files = failed_items(session, limit)
+        clips = recent_failed_clips(session, MOST_FAILURES)
+        runs = recent_failed_runs(session, MOST_FAILURES)
+        files = failed_items(session, MOST_FAILURES)
     failures = [
         RecentFailure(marked(f"{title}, clip {clip}"), failed_at, error, video=video)
         for video, title, clip, failed_at, error in clips
@@ -361,4 +360,4 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
         for run, question, failed_at, error in runs
     ]
     failures += [RecentFailure(FOLDER, failure.failed_at, failure.error) for failure in files]
-    return sorted(failures, key=lambda failure: failure.at, reverse=True)[:limit]
+    return sorted(failures, key=lambda failure: failure.at, reverse=True)[:MOST_FAILURES]

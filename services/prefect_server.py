@@ -42,7 +42,6 @@ class OriginGuard:
     """Middleware that refuses requests for other hosts and from pages of other sites.
 
     Args:
-        app: Prefect's server.
         names: host names that it answers to, without ports.
         used: called at most every ``TOUCH_EVERY_S`` seconds while requests come in.
     """

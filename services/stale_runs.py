@@ -67,7 +67,6 @@ def mark_dead_runs(library: str, now: datetime | None = None) -> list[UUID]:
 
     Args:
         library: its scheduled runs are also marked if they were abandoned before they started.
-        now: the current time by default.
     """
     with get_client(sync_client=True) as client:
         unfinished = _unfinished(client, UNFINISHED)

@@ -24,7 +24,6 @@ class AppServer(Daemon):
 
     Args:
         port: the preferred port; another one is used if it is taken.
-        host: the address that it listens on.
         folders: those that videos may be added from by their path.
     """
 

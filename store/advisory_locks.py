@@ -6,8 +6,7 @@ A lock taken with `try_claim` ends with its connection, so with its process.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -19,6 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
+from store.postmaster import wait_until
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -34,7 +34,6 @@ _PRIORITY, _USER = 0x484F5455, 1
 
 GRACE_S = 3.0
 """Seconds for which a process that was just killed may still hold its claim."""
-POLL_S = 0.05
 
 HELD_LOCKS = """
 pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
@@ -98,16 +97,6 @@ def is_claimed_by(
     """Check whether the connection with that backend's process id claims what has this id."""
     query = f"SELECT pid FROM {_CLAIM.format(kind, '%s::text')} AND pid = %s"  # noqa: S608
     return bool(connection.execute(query, (name, backend)).fetchall())
-
-
-def _poll(attempt: Callable[[], bool], grace_s: float) -> bool:
-    """Repeat an attempt until it succeeds; return False if it has not in ``grace_s`` seconds."""
-    deadline = time.monotonic() + grace_s
-    while not attempt():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_S)
-    return True
 
 
 _IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD_LOCKS} AND classid = %s AND objid = %s)"  # noqa: S608
@@ -228,7 +217,7 @@ def _claim(store: Store, kind: int, name: str, grace_s: float | None = None) -> 
             grace_s = GRACE_S if grace_s is None else grace_s
             for setting, value in _KEEPALIVE:
                 connection.execute("SELECT set_config(%s, %s, false)", (setting, str(value)))
-            claimed = _poll(lambda: try_claim(connection, kind, name), grace_s)
+            claimed = wait_until(lambda: try_claim(connection, kind, name), grace_s)
         yield claimed
         if claimed:
             # The server handles a closed connection only a moment later.
@@ -289,7 +278,7 @@ class TrajectoryLocks:
 
     def take(self, trajectory: str, grace_s: float = GRACE_S) -> bool:
         """Lock a trajectory; False if another run holds it."""
-        return _poll(lambda: self._taken(trajectory), grace_s)
+        return wait_until(lambda: self._taken(trajectory), grace_s)
 
     def give_back(self, trajectory: str) -> None:
         """Release a lock if there is one; a lost connection has released it already."""

@@ -22,7 +22,7 @@ from domain.errors import DatabaseError, InputError
 from domain.ingesting import Imported
 from domain.rights import Deed
 from domain.settings import DEFAULT_LIMITS, ImportLimits
-from store.archive import open_zip, read_lines, read_member, report_damage, too_large
+from store.archive import HIGHEST_ID, open_zip, read_lines, read_member, report_damage, too_large
 from store.blobs import image_size
 from store.database import Store, remove_orphaned_blobs
 from store.driver import allocate_ids, is_database_failure
@@ -88,8 +88,6 @@ def _entry(name: str, compression: int) -> ZipInfo:
 
 KIND = "export"
 BLOBS = "blobs/"
-HIGHEST_ID = 1 << 53
-"""The highest id accepted, which leaves enough for later rows."""
 
 Row = dict[str, Any]
 
@@ -408,7 +406,6 @@ class RowMapping:
         return new
 
     def _map_reference(self, column: Column[Any], value: Any) -> Any:
-        """Return the referenced value in this library."""
         for key in column.foreign_keys:
             table = key.column.table.name
             if key.column.name == "id" and table in self._numbers:

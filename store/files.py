@@ -67,7 +67,6 @@ def create_private(path: Path, *, append: bool = False, new: bool = False) -> in
 
     Args:
         path: The file; the mode of a pipe or device is not changed.
-        append: Keep its content.
         new: Reject existing files and links.
 
     Returns:
@@ -119,7 +118,6 @@ def restrict_exposed(
     unchanged.
 
     Args:
-        places: Files and folders.
         done: Called after each file found.
     """
     restricted, failed = 0, list[Path]()

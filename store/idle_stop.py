@@ -172,11 +172,8 @@ def watch_server(home: Home) -> None:
     postmaster_process = postmaster.running_server(home.postgres)
     if postmaster_process is None:
         return None
-    server, clock, limit = (
-        psutil.Process(postmaster_process.pid),
-        IdleClock(home),
-        idle_limit_s(home),
-    )
+    server = psutil.Process(postmaster_process.pid)
+    clock, limit = IdleClock(home), idle_limit_s(home)
     while server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
         if clock.is_gone():
             return kill_server(server)

@@ -127,7 +127,6 @@ def build_index(
     """Build missing indexes, without blocking reads and writes.
 
     Args:
-        progress: Reports rows done.
         indexes: What to build; None: those of ``missing_indexes``.
 
     Returns:

@@ -54,26 +54,25 @@ LABELS = {"seen": marked("{name} is seen {time}"), "heard": marked("{name} is he
 """Names of a bar, by the sense."""
 
 
-def appearance_lane(
-    number: int, name: str, seen: Sequence[TimeSpan], heard: Sequence[TimeSpan]
-) -> Lane:
+def appearance_lane(person: PersonOfVideo) -> Lane:
     """Return the lane of a person; a bar's id has the number and the start in milliseconds."""
     bars = [
-        *_bars(number, name, seen, "seen", "upper"),
-        *_bars(number, name, heard, "heard", "second lower"),
+        *_bars(person, person.seen_spans, "seen", "upper"),
+        *_bars(person, person.heard_spans, "heard", "second lower"),
     ]
-    return Lane(name, bars)
+    return Lane(display_name(person), bars)
 
 
 def _bars(
-    number: int, name: str, spans: Sequence[TimeSpan], sense: str, tone: str
+    person: PersonOfVideo, spans: Sequence[TimeSpan], sense: str, tone: str
 ) -> list[TimelineBar]:
+    label, name = translate(LABELS[sense]), display_name(person)
     return [
         TimelineBar(
-            f"{number}@{span.start_ms}",
+            f"{person.number}@{span.start_ms}",
             span.start_ms,
             span.end_ms,
-            translate(LABELS[sense]).format(name=name, time=format_span(span)),
+            label.format(name=name, time=format_span(span)),
             tone=tone,
         )
         for span in spans
@@ -144,10 +143,7 @@ def people_page() -> None:
         if chosen is not None:
             _show_person(store, video, chosen)
     st.header(translate("When they appear"), anchor=False)
-    lanes = [
-        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
-        for one in people
-    ]
+    lanes = [appearance_lane(one) for one in people]
     name = translate("When people are seen and heard in {title}").format(title=video.title)
     st.caption(translate(LEGEND))
     marked_lane = "" if number is None else str(number)

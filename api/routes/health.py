@@ -127,7 +127,6 @@ def _parameters(parameters: Any) -> str:
 
 
 def _body(schema: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
-    """Render the fields of a request's body, with examples."""
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if content is None:
         return ""

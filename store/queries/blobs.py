@@ -10,13 +10,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.time import TimeSpan
 from store.advisory_locks import BLOBS, lock_until_commit
 from store.queries.percepts import add_blobs
-from store.tables.schema import BlobRow, ClipRow, LibraryRow, StreamClipRow
+from store.tables.schema import (
+    BlobRow,
+    ClipRow,
+    FrameRow,
+    KeyframeRow,
+    LibraryRow,
+    SightingRow,
+    StreamClipRow,
+)
 
 
 def own_library_id(session: Session) -> str:
@@ -39,6 +47,23 @@ def unused_blobs(session: Session, shas: Iterable[str]) -> list[str]:
     candidates = set(shas)
     used = select(BlobRow.sha256).where(BlobRow.sha256.in_(candidates))
     return sorted(candidates - set(session.scalars(used)))
+
+
+def delete_unnamed_blob_rows(
+    session: Session, video_id: str, shas: Collection[str] | None = None
+) -> list[str]:
+    """Delete the video's blobs, of ``shas`` if given, that none of its rows names.
+
+    Return those that no video uses any more.
+    """
+    named = (
+        select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
+        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
+    )
+    deleted = delete(BlobRow).where(BlobRow.video_id == video_id, *(~one for one in named))
+    if shas is not None:
+        deleted = deleted.where(BlobRow.sha256.in_(shas))
+    return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
 
 
 def blobs_in_use(session: Session) -> Iterator[str]:

@@ -174,7 +174,6 @@ def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> Non
 
 
 def _add_entities(session: Session, video_id: str, builder: str, drafts: Sequence[Entity]) -> None:
-    """Add the entities that are not there yet."""
     known = _entity_ids(session, video_id, builder, {draft.key for draft in drafts})
     new = {draft.key: draft for draft in reversed(drafts) if draft.key not in known}
     ids = allocate_ids(session, "entities", len(new)) if new else []

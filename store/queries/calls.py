@@ -119,7 +119,6 @@ def call_of_video(
 
 
 def _totals() -> list[ColumnElement[Any]]:
-    """Return the columns of a ``CallTotals``."""
     row = ModelCallRow
     counts = (func.count().label("calls"), func.count(row.error).label("failed"))
     amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)

@@ -25,6 +25,7 @@ from domain.people import (
     Correction,
     CorrectionKind,
     Identity,
+    KnownName,
 )
 from domain.time import TimeSpan
 from store.queries.conditions import VIEW, Reader, is_any_of, reading_driver, view_parameters
@@ -46,15 +47,6 @@ NAME_SOURCES_BY_TRUST = ("model", "said", "read", "caption", USER_SOURCE)
 
 
 @dataclass(frozen=True)
-class Name:
-    """A name with its source: said, read, caption, model or person."""
-
-    text: str
-    source: str
-    from_clip: int
-
-
-@dataclass(frozen=True)
 class CharacterAt:
     """A character as of a clip.
 
@@ -64,7 +56,7 @@ class CharacterAt:
 
     character: Character
     members: tuple[int, ...]
-    names: tuple[Name, ...]
+    names: tuple[KnownName, ...]
     from_clip: int
     tags: tuple[str, ...]
     began: tuple[int, ...]
@@ -201,14 +193,14 @@ def characters_of_rows(
     by_character: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for video, number, *fields in members:
         by_character[video, number].append(fields)
-    of_identity: dict[int, list[tuple[int, Name, bool]]] = defaultdict(list)
-    given: dict[tuple[str, int], list[Name]] = defaultdict(list)
+    of_identity: dict[int, list[tuple[int, KnownName, bool]]] = defaultdict(list)
+    given: dict[tuple[str, int], list[KnownName]] = defaultdict(list)
     for order, (video, identity, number, told, source, clip, ignored) in enumerate(names):
         if identity is not None:
-            name = Name(told, source, clip)
+            name = KnownName(name=told, source=source, from_clip=clip)
             of_identity[identity].append((order, name, ignored and not learned))
         elif not learned:
-            given[video, number].append(Name(told, source, clip))
+            given[video, number].append(KnownName(name=told, source=source, from_clip=clip))
     found: dict[str, list[CharacterAt]] = {}
     for (video, number), rows in by_character.items():
         joined = {row[3] for row in rows} - {number}
@@ -225,35 +217,35 @@ def characters_of_rows(
 def _character(
     number: int,
     rows: Sequence[Any],
-    by_users: Sequence[Name],
-    of_members: Sequence[Sequence[tuple[int, Name, bool]]],
+    by_users: Sequence[KnownName],
+    of_members: Sequence[Sequence[tuple[int, KnownName, bool]]],
 ) -> CharacterAt:
     ids, kinds, tags, began, clips = zip(*rows, strict=True)
     first = min(clips)
     learned = sorted((one for every in of_members for one in every), key=lambda one: one[0])
-    known = [replace(name, from_clip=first) for name in by_users]
+    known = [name.model_copy(update={"from_clip": first}) for name in by_users]
     known += [name for _, name, ignored in learned if not ignored]
     names = _unique(known)
     preferred = preferred_name(names)
     # Names that users replaced: earlier texts have them.
     is_corrected = by_users or any(ignored for _, _, ignored in learned)
-    replaced = (name for _, name, _ in learned if name.text != preferred)
+    replaced = (name for _, name, _ in learned if name.name != preferred)
     former = _unique(replaced) if is_corrected else ()
     character = Character(
         number=number,
         name=preferred,
         faces=tuple(n for n, kind in zip(tags, kinds, strict=True) if kind == IdentityKind.FACE),
         voices=tuple(n for n, kind in zip(tags, kinds, strict=True) if kind == IdentityKind.VOICE),
-        aliases=tuple(name.text for name in former),
+        aliases=tuple(name.name for name in former),
         joined=tuple(sorted(set(began) - {number})),
     )
     of_members_tags = tuple(f"<{kind}_{n}>" for kind, n in zip(kinds, tags, strict=True))
     return CharacterAt(character, ids, names, first, of_members_tags, began)
 
 
-def _unique(names: Iterable[Name]) -> tuple[Name, ...]:
+def _unique(names: Iterable[KnownName]) -> tuple[KnownName, ...]:
     """Return the first of the names that differ in case only."""
-    return tuple({name.text.casefold(): name for name in reversed([*names])}.values())[::-1]
+    return tuple({name.name.casefold(): name for name in reversed([*names])}.values())[::-1]
 
 
 def _without_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
@@ -263,19 +255,14 @@ def _without_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
     return replace(one, character=one.character.model_copy(update={"aliases": aliases}))
 
 
-def preferred_name(names: Sequence[Name]) -> str | None:
+def preferred_name(names: Sequence[KnownName]) -> str | None:
     """Return the most trusted name, the oldest among equals."""
     best = max(
         names,
         key=lambda name: (NAME_SOURCES_BY_TRUST.index(name.source), -name.from_clip),
         default=None,
     )
-    return best.text if best else None
-
-
-def read_identity(row: IdentityRow) -> Identity:
-    """Return a row of identities in its shape."""
-    return Identity.model_validate(row, from_attributes=True)
+    return best.name if best else None
 
 
 class StatedSupport(NamedTuple):
@@ -307,7 +294,8 @@ def identities_of(
     query = select(IdentityRow).where(IdentityRow.video_id == video_id)
     if rows is not None:
         query = query.where(is_any_of(IdentityRow.id, rows))
-    return [read_identity(row) for row in session.scalars(query.order_by(IdentityRow.id))]
+    rows_in_order = session.scalars(query.order_by(IdentityRow.id))
+    return [Identity.model_validate(row) for row in rows_in_order]
 
 
 def replace_memberships(
@@ -464,7 +452,7 @@ def claims_of(session: Session, video_id: str, last_clip: int) -> list[StatedSup
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [StatedSupport(*fields) for fields in session.execute(query)]
+    return [StatedSupport._make(fields) for fields in session.execute(query)]
 
 
 def appearances_of(

@@ -215,11 +215,6 @@ def memory_view(
     A clip is settled when it and all before it are done, deleted, or failed for good. So a question
     as of a moment sees the same whether or not more has been watched since.
 
-    Args:
-        session: An open transaction.
-        video_ids: The videos, in the order of the view's scopes.
-        as_of_ms: Milliseconds of video time; None is the end.
-
     Raises:
         NotFound: There is no such video.
     """

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from store.queries.blobs import drop_recordings, unused_blobs
+from store.queries.blobs import delete_unnamed_blob_rows, drop_recordings
 from store.queries.videos import delete_calls, delete_trajectories
 from store.tables.schema import (
     Base,
@@ -62,7 +62,6 @@ from store.tables.schema import (
     SegmentRevisionRow,
     SegmentRow,
     SightingRow,
-    StreamClipRow,
     TrajectoryEventRow,
     TrajectoryRow,
     TrajectoryVideoRow,
@@ -199,17 +198,6 @@ def erase_traces(session: Session, traces: Traces) -> list[str]:
     session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
     return delete_unnamed_blob_rows(session, traces.video)
-
-
-def delete_unnamed_blob_rows(session: Session, video_id: str) -> list[str]:
-    """Delete the video's blobs that none of its rows names; return those no video uses any more."""
-    queries = (
-        select(blob).where(blob.class_.video_id == video_id, blob.is_not(None))
-        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
-    )
-    unnamed = and_(BlobRow.video_id == video_id, *(BlobRow.sha256.not_in(q) for q in queries))
-    deleted = delete(BlobRow).where(unnamed).returning(BlobRow.sha256)
-    return unused_blobs(session, list(session.scalars(deleted)))
 
 
 def blobs_of_traces(session: Session, traces: Traces) -> list[str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, literal, select, true, update
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
@@ -15,7 +15,7 @@ from domain.media import ClipState
 from domain.memories import Scope
 from domain.time import TimeSpan
 from store.driver import unpack_halfvecs
-from store.queries.blobs import unused_blobs
+from store.queries.blobs import delete_unnamed_blob_rows
 from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs
 from store.tables.schema import (
@@ -23,9 +23,6 @@ from store.tables.schema import (
     ClipRow,
     FrameRow,
     KeeperRow,
-    KeyframeRow,
-    SightingRow,
-    StreamClipRow,
 )
 
 if TYPE_CHECKING:
@@ -76,19 +73,21 @@ def frames_of_clips(
 ) -> list[BuiltFrame]:
     """Return the frames that a strategy keeps of these clips, in order of time."""
     row = FrameRow
-    of_clips = and_(row.video_id == video_id, row.builder == builder, row.clip.in_(clips))
-    found = session.execute(FRAMES.where(of_clips).order_by(row.time_ms))
-    return [BuiltFrame._make(columns) for columns in found]
+    of_keeper = and_(row.video_id == video_id, row.builder == builder)
+    return _frames(session, of_keeper, row.clip.in_(clips))
 
 
 def frames_in_scope(
     session: Session, scope: Scope, builder: str, span: TimeSpan | None = None
 ) -> list[BuiltFrame]:
     """Return the frames that a strategy keeps of a video, or of a span, in order of time."""
-    row = FrameRow
-    query = FRAMES.where(*_in_scope(scope, builder)).order_by(row.time_ms)
-    if span is not None:
-        query = query.where(row.time_ms >= span.start_ms, row.time_ms < span.end_ms)
+    time = FrameRow.time_ms
+    within = true() if span is None else and_(time >= span.start_ms, time < span.end_ms)
+    return _frames(session, *_in_scope(scope, builder), within)
+
+
+def _frames(session: Session, *conditions: ColumnElement[bool]) -> list[BuiltFrame]:
+    query = FRAMES.where(*conditions).order_by(FrameRow.time_ms)
     return [BuiltFrame._make(columns) for columns in session.execute(query)]
 
 
@@ -166,31 +165,20 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     went = {"version": kept.version, "through_clip": kept.clip, "state": dict(kept.state)}
     added = insert(KeeperRow).values(**of_keeper, **went)
     session.execute(added.on_conflict_do_update(index_elements=["video_id", "builder"], set_=went))
-    if not blobs:
-        return []
-    named = [
-        select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
-        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
-    ]
-    of_video = and_(BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
-    deleted = delete(BlobRow).where(of_video, *(~one for one in named))
-    return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
+    return delete_unnamed_blob_rows(session, video_id, blobs) if blobs else []
 
 
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:
     """Return the kept frame with that id if it is of that video."""
-    row = FrameRow
-    query = FRAMES.where(row.video_id == video_id, row.id == number)
-    found = session.execute(query).first()
-    return BuiltFrame._make(found) if found else None
+    found = _frames(session, FrameRow.video_id == video_id, FrameRow.id == number)
+    return found[0] if found else None
 
 
 def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[BuiltFrame]:
     """Return those of these kept frames that are in ``scope``."""
     row = FrameRow
     in_scope = and_(row.video_id == scope.video, row.clip <= scope.last_clip)
-    query = FRAMES.where(in_scope, row.id.in_(sorted(ids)))
-    return [BuiltFrame._make(found) for found in session.execute(query)]
+    return _frames(session, in_scope, row.id.in_(sorted(ids)))
 
 
 def has_kept(session: Session, scope: Scope, builder: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from sqlalchemy.orm import Session, aliased
 from domain.media import IdentityKind
 from domain.people import Identity, IdentityStatement
 from domain.time import TimeSpan
-from store.queries.characters import read_identity
 from store.queries.conditions import is_any_of
 from store.tables.schema import (
     CharacterMemberRow,
@@ -62,16 +61,6 @@ class KnownIdentity:
     centre: Sequence[float]
 
 
-@dataclass(frozen=True)
-class StoredExemplar:
-    """A vector by which an identity is recognised."""
-
-    id: int
-    sighting_id: int
-    quality: float
-    vector: Sequence[float]
-
-
 def known_identities(session: Session, video_id: str, kind: IdentityKind) -> list[KnownIdentity]:
     """Return the identities of one kind that have exemplars, by number."""
     centre = func.avg(ExemplarRow.vector, type_=VECTOR())
@@ -86,7 +75,7 @@ def known_identities(session: Session, video_id: str, kind: IdentityKind) -> lis
     )
     query = select(IdentityRow, means.c.centre).join(means, means.c.identity_id == IdentityRow.id)
     rows = session.execute(query.order_by(IdentityRow.number))
-    return [KnownIdentity(read_identity(row), mean) for row, mean in rows]
+    return [KnownIdentity(Identity.model_validate(row), mean) for row, mean in rows]
 
 
 def add_identities(
@@ -117,7 +106,7 @@ def add_identities(
         for n in range(count)
     ]
     returning = insert(IdentityRow).returning(IdentityRow, sort_by_parameter_order=True)
-    added = [read_identity(row) for row in session.scalars(returning, rows)]
+    added = [Identity.model_validate(row) for row in session.scalars(returning, rows)]
     session.execute(
         insert(CharacterMemberRow),
         [{"identity_id": i.id, "number": i.character, "from_clip": clip} for i in added],
@@ -151,13 +140,12 @@ def move_first_clips_back(session: Session, identity_ids: Iterable[int], clip: i
     session.execute(moved, execution_options=options)
 
 
-def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[StoredExemplar]]:
+def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[ExemplarRow]]:
     """Return the exemplars of each identity, oldest first."""
     query = select(ExemplarRow).where(ExemplarRow.identity_id.in_(identity_ids))
-    exemplars: dict[int, list[StoredExemplar]] = {row_id: [] for row_id in identity_ids}
+    exemplars: dict[int, list[ExemplarRow]] = {row_id: [] for row_id in identity_ids}
     for row in session.scalars(query.order_by(ExemplarRow.id)):
-        item = StoredExemplar(row.id, row.sighting_id, row.quality, row.vector)
-        exemplars[row.identity_id].append(item)
+        exemplars[row.identity_id].append(row)
     return exemplars
 
 
@@ -180,7 +168,9 @@ def sighted_identities(session: Session, video_id: str, clip: int) -> dict[Sight
         .where(row.video_id == video_id, row.clip == clip)
     )
     return {
-        (IdentityKind(identity.kind), start_ms, end_ms, tuple(box or ())): read_identity(identity)
+        (IdentityKind(identity.kind), start_ms, end_ms, tuple(box or ())): Identity.model_validate(
+            identity
+        )
         for start_ms, end_ms, box, identity in session.execute(query)
     }
 
@@ -197,7 +187,7 @@ def named_voices(session: Session, video_id: str, names: Iterable[str]) -> dict[
         .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
         .order_by(IdentityRow.number.desc())
     )
-    return {name: read_identity(row) for name, row in session.execute(query)}
+    return {name: Identity.model_validate(row) for name, row in session.execute(query)}
 
 
 def add_statements(
@@ -267,10 +257,7 @@ def voice_and_face_sightings(
 ) -> tuple[list[int], list[SightingAt], list[SightingAt]]:
     """Return the last clips of a voice up to ``clip``, and its and all faces' sightings in them.
 
-    Args:
-        voice_id: The voice's row.
-        clip: The last clip to consider.
-        limit: The maximum number of clips with the voice.
+    ``voice_id`` is the voice's row; there are at most ``limit`` clips.
     """
     row = SightingRow
     of_voice = and_(row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
@@ -288,22 +275,14 @@ def voice_and_face_sightings(
     )
 
 
-class AppearanceSpan(NamedTuple):
-    """A span over which an identity appears without a longer gap."""
-
-    identity: int
-    start_ms: int
-    end_ms: int
-
-
 _Centre = tuple[IdentityKind, int, NDArray[np.float32]]
 """The kind of an identity, how many exemplars it has, and their sum, shape (D,)."""
 
 
 def appearance_spans(
     session: Session, video_id: str, identities: Sequence[int], gap_ms: int, last_clip: int
-) -> list[AppearanceSpan]:
-    """Return when these identities appear, by identity and time; gaps up to ``gap_ms`` are joined.
+) -> dict[int, list[TimeSpan]]:
+    """Return when each of these identities appears, in order; gaps up to ``gap_ms`` are joined.
 
     In a clip without a sighting of an identity its utterances count. Clips after ``last_clip`` do
     not.
@@ -329,12 +308,11 @@ def appearance_spans(
     )
     start = func.min(numbered.start)
     query = select(numbered.identity, start, func.max(numbered.end))
-    return [
-        AppearanceSpan._make(row)
-        for row in session.execute(
-            query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
-        )
-    ]
+    spans: dict[int, list[TimeSpan]] = {}
+    grouped = query.group_by(numbered.identity, numbered.number).order_by(start)
+    for identity, start_ms, end_ms in session.execute(grouped):
+        spans.setdefault(identity, []).append(TimeSpan.of(start_ms, end_ms))
+    return spans
 
 
 def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int], last_clip: int) -> CTE:
@@ -388,22 +366,13 @@ def best_crops(session: Session, identities: Sequence[int], last_clip: int) -> d
     return {identity: blob for identity, blob in session.execute(best) if blob}
 
 
-def identity_centres(session: Session, video_id: str) -> Mapping[int, _Centre]:
-    """Return the centre of every identity of a video that has exemplars, by identity."""
-    return _centres(session, IdentityRow.video_id == video_id)
-
-
 def centres_of(session: Session, identities: Sequence[int]) -> Mapping[int, _Centre]:
     """Return the centre of each of these identities that has exemplars."""
-    return _centres(session, is_any_of(IdentityRow.id, identities))
-
-
-def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, _Centre]:
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
         .join(ExemplarRow, ExemplarRow.identity_id == IdentityRow.id)
-        .where(where)
+        .where(is_any_of(IdentityRow.id, identities))
         .group_by(IdentityRow.id, IdentityRow.kind)
     )
     return {

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Identifier, Literal
-from sqlalchemy import Text, and_, cast, func, insert, select, text, update
+from sqlalchemy import Select, Text, and_, cast, func, insert, select, text, update
 from sqlalchemy import delete as remove
 from sqlalchemy.orm import Session
 
@@ -41,16 +41,18 @@ def frame_near(
     """Return the keyframe in ``clips`` nearest to a moment, the earlier of two."""
     row = KeyframeRow
     query = KEYFRAMES.where(row.video_id == video_id, row.clip.in_(clips))
-    query = query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id).limit(1)
-    fields = session.execute(query).first()
-    return KeyframeOnClip._make(fields) if fields else None
+    return _first(session, query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id))
 
 
 def frame_of(session: Session, video_id: str, frame_id: int) -> KeyframeOnClip | None:
     """Return the keyframe with that id if it is of that video."""
     row = KeyframeRow
-    query = KEYFRAMES.where(row.video_id == video_id, row.id == frame_id)
-    fields = session.execute(query).first()
+    of_video = and_(row.video_id == video_id, row.id == frame_id)
+    return _first(session, KEYFRAMES.where(of_video))
+
+
+def _first(session: Session, query: Select[*tuple[Any, ...]]) -> KeyframeOnClip | None:
+    fields = session.execute(query.limit(1)).first()
     return KeyframeOnClip._make(fields) if fields else None
 
 
@@ -189,9 +191,7 @@ def keyframes_alike(
     """Return the keyframes in view that are nearest to a vector, best first.
 
     Args:
-        database: A connection or session.
         vector: What is searched for, shape (D,), L2-normalised.
-        limit: Keyframes at most.
         but: Id of a keyframe that is left out.
         shown: Vectors of the library's image-text model are compared, not what they look like.
     """
@@ -242,9 +242,8 @@ def add_looked_frames(
     stored, row = list[KeyframeOnClip](), KeyframeRow
     for frame in wanted:
         place = and_(row.video_id == video, row.clip == frame.clip, row.time_ms == frame.time_ms)
-        query = KEYFRAMES.where(place, row.blob == frame.blob)
-        fields = session.execute(query.order_by(row.id).limit(1)).first()
-        if fields is None:
+        known = _first(session, KEYFRAMES.where(place, row.blob == frame.blob).order_by(row.id))
+        if known is None:
             values: dict[str, Any] = {
                 "video_id": video,
                 "clip": frame.clip,
@@ -257,7 +256,6 @@ def add_looked_frames(
             unmeasured = dict.fromkeys(("sharpness", "entropy", "quality"), 0.0)
             added = insert(row).values(values | unmeasured).returning(row.id)
             number = session.execute(added).scalar_one()
-            stored.append(KeyframeOnClip(number, frame.clip, frame.time_ms, 0.0, frame.blob, None))
-        else:
-            stored.append(KeyframeOnClip._make(fields))
+            known = KeyframeOnClip(number, frame.clip, frame.time_ms, 0.0, frame.blob, None)
+        stored.append(known)
     return stored

@@ -20,7 +20,6 @@ from domain.texts import make_storable
 from store.queries.conditions import (
     IN_VIEW,
     Reader,
-    is_any_text,
     is_left,
     is_waiting,
     last_clip_of,
@@ -234,9 +233,7 @@ def lines_in_library(
     Lines that are as good are in order of time, the newest videos first.
 
     Args:
-        database: A connection or session.
         words: Words as in a web search, "phrases" and -exclusions too; "": any line.
-        limit: Maximum number of lines.
         person: A name, and the tags of those who have it: only lines that mention them, or that
             they say.
     """
@@ -300,18 +297,6 @@ def frames_of_lines(database: Reader, lines: Sequence[Memory]) -> dict[int, str]
     }
     rows = reading_driver(database).execute(_FRAMES, parameters).fetchall()
     return {lines[number - 1].id: blob for number, blob in rows}
-
-
-def videos_added(
-    session: Session, since: datetime | None, only: Collection[str] = ()
-) -> dict[str, str]:
-    """Return titles by id of the videos added since then, None: ever; of ``only`` if given."""
-    query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.created_at.desc(), VideoRow.id)
-    if since is not None:
-        query = query.where(VideoRow.created_at >= since)
-    if only:
-        query = query.where(is_any_text(VideoRow.id, only))
-    return {video: title for video, title in session.execute(query)}  # noqa: C416 (typed rows)
 
 
 # Searches of the library that are saved under a name.

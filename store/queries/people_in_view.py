@@ -102,10 +102,8 @@ def lines_mentioning(
     """Return the lines that mention an identity with one of these tags, nearest first.
 
     Args:
-        database: A connection or session.
         tags: Tags such as ``<face_3>``, by video.
         vector: The query's unit vector, (D,).
-        limit: Maximum number of lines.
         clips: Restrict to these clips; None: all clips in view.
     """
     pairs = [(video, tag) for video, video_tags in tags.items() for tag in sorted(video_tags)]
@@ -136,9 +134,7 @@ _NAMING = """
 def videos_naming(database: Reader, scopes: Sequence[Scope], words: Collection[str]) -> set[str]:
     """Return the videos of a view in which a person has or had a name with one of these words.
 
-    Args:
-        database: A connection or session.
-        words: Words of letters and digits in lower case.
+    Words are of letters and digits, in lower case.
     """
     if not words:
         return set()
@@ -156,19 +152,10 @@ PORTS = {IdentityKind.FACE: "faces", IdentityKind.VOICE: "speaker"}
 """The port whose model makes the vectors of a kind, in ``videos.models``."""
 
 
-class NearIdentity(NamedTuple):
-    """An identity of another video near the query of that number."""
-
-    query: int
-    video: str
-    identity: int
-
-
 _NEAR = """
     WITH query AS MATERIALIZED (
-        SELECT (ordinality - 1)::int AS number, vector::halfvec AS vector
-        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS given (vector, ordinality))
-    SELECT DISTINCT query.number, i.video_id, i.id
+        SELECT vector::halfvec AS vector FROM unnest(%(vectors)s::text[]) AS given (vector))
+    SELECT DISTINCT i.id, i.video_id
     FROM query CROSS JOIN LATERAL (
         SELECT e.identity_id, e.vector::halfvec({size}) <=> query.vector AS distance
         FROM exemplars AS e WHERE vector_dims(e.vector) = {size}
@@ -188,15 +175,13 @@ def nearest_identities(
     model: str | None,
     limit: int,
     min_cosine: float,
-) -> list[NearIdentity]:
-    """Return the identities of other videos with the nearest exemplars, in no order.
+) -> dict[int, str]:
+    """Return the identities of other videos with the nearest exemplars, each with its video.
 
     Through the HNSW index, where a library has it, the search is approximate.
 
     Args:
-        kind: Faces or voices.
         vectors: What is searched for, shape (N, D), each of length 1.
-        but: The video that is left out.
         model: The model that made the vectors; those of others are left out.
         limit: The most exemplars for each vector, with those that are left out: conditions within
             the search would keep the database from using the index.
@@ -216,7 +201,7 @@ def nearest_identities(
         "distance": 1 - min_cosine,
     }
     statement = SQL(_NEAR).format(size=Literal(size))
-    return [NearIdentity._make(row) for row in driver.execute(statement, parameters, prepare=False)]
+    return dict(driver.execute(statement, parameters, prepare=False))
 
 
 def models_of_videos(session: Session, videos: Sequence[str]) -> dict[str, dict[str, str]]:

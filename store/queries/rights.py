@@ -70,11 +70,11 @@ def _applies_to(name: str) -> ColumnElement[bool]:
     )
 
 
-def list_grants(session: Session, name: str | None = None) -> list[Grant]:
-    """Return all grants, or those of a user or key, also by groups."""
+def list_grants(session: Session) -> list[Grant]:
+    """Return all grants."""
     row = GrantRow
     query = select(row).order_by(row.is_group, row.grantee, row.folder, row.video_id)
-    rows = session.scalars(query if name is None else query.where(_applies_to(name)))
+    rows = session.scalars(query)
     return [
         Grant(grantee=r.grantee, is_group=r.is_group, video=r.video_id, folder=r.folder)
         for r in rows

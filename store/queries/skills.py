@@ -105,12 +105,9 @@ def count_uses_by_skill(session: Session, names: Sequence[str] | None = None) ->
     return {str(skill): int(count) for skill, count in rows}
 
 
-def trajectories_given(
-    session: Session, name: str, version: int | None = None, limit: int | None = None
-) -> list[str]:
-    """Return the latest trajectories given a skill, or one version of it, newest first."""
-    entry = {"name": name} | ({} if version is None else {"version": version})
-    has = TrajectoryEventRow.payload["skills"].contains([entry])
+def trajectories_given(session: Session, name: str, limit: int) -> list[str]:
+    """Return the latest trajectories given a skill, newest first."""
+    has = TrajectoryEventRow.payload["skills"].contains([{"name": name}])
     rows = session.scalars(
         select(TrajectoryEventRow.trajectory_id)
         .where(TrajectoryEventRow.kind == "skills", has)

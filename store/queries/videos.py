@@ -18,7 +18,7 @@ from domain.marked import marked
 from domain.media import Clip, ClipState, Video
 from domain.texts import WORD_JOINER, make_storable
 from store.queries.blobs import unused_blobs
-from store.queries.conditions import is_left, is_waiting
+from store.queries.conditions import is_any_text, is_left, is_waiting
 from store.queries.percepts import lock_video
 from store.tables.schema import (
     BlobRow,
@@ -54,7 +54,6 @@ class VideoState:
     done: int
     failed: int
     models: Mapping[str, str]
-    added_at: datetime
 
 
 def add_video(
@@ -64,11 +63,7 @@ def add_video(
 
     An existing video keeps everything but its path, since a file may have been moved.
 
-    Args:
-        session: An open transaction.
-        video: The source.
-        clips: All its clips, in order.
-        models: Port -> model name, for the record.
+    ``models``: port -> model name, for the record.
     """
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
@@ -109,7 +104,7 @@ def find_video(session: Session, name: str) -> Video:
                 shown = [f"{row.id} ({row.title})" for row in rows[:5]]
                 listed = ", ".join([*shown, "..."] if len(rows) > len(shown) else shown)
                 raise Ambiguous(f"several videos go by {name!r}: {listed}; give more of the id")
-            return _video(rows[0])
+            return Video.model_validate(rows[0])
     titles = list(video_titles(session).values())
     holding = [title for title in titles if name.strip() and name.lower() in title.lower()]
     spelled = {title.lower(): title for title in titles}
@@ -123,13 +118,13 @@ def find_video(session: Session, name: str) -> Video:
 def known_video(session: Session, video_id: str) -> Video | None:
     """Return the video with exactly this id, or None."""
     row = session.get(VideoRow, video_id)
-    return None if row is None else _video(row)
+    return None if row is None else Video.model_validate(row)
 
 
 def list_videos(session: Session) -> list[Video]:
     """Return all videos, by title, then id."""
     rows = session.scalars(select(VideoRow).order_by(VideoRow.title, VideoRow.id))
-    return [_video(row) for row in rows]
+    return [Video.model_validate(row) for row in rows]
 
 
 def video_titles(session: Session) -> dict[str, str]:
@@ -138,16 +133,28 @@ def video_titles(session: Session) -> dict[str, str]:
     return dict(session.execute(query).all())
 
 
-def newest_titles(session: Session, limit: int | None = None) -> dict[str, str]:
-    """Return the titles of the videos that were added last by id, the newest first; None: all."""
+def newest_titles(
+    session: Session,
+    limit: int | None = None,
+    since: datetime | None = None,
+    only: Collection[str] = (),
+) -> dict[str, str]:
+    """Return the titles of videos by id, those that were added last first; None: all.
+
+    ``since``: of those added since then; ``only``: of these, if any are given.
+    """
     query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.created_at.desc(), VideoRow.id)
+    if since is not None:
+        query = query.where(VideoRow.created_at >= since)
+    if only:
+        query = query.where(is_any_text(VideoRow.id, only))
     return dict(session.execute(query.limit(limit)).all())
 
 
 def find_videos(session: Session, ids: Sequence[str]) -> dict[str, Video]:
     """Return those of these videos that exist, by id."""
     rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))
-    return {row.id: _video(row) for row in rows}
+    return {row.id: Video.model_validate(row) for row in rows}
 
 
 def set_video_state(session: Session, video_id: str, state: str, error: str | None = None) -> None:
@@ -174,9 +181,7 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
         func.count().filter(is_left()),
     ).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
-    return VideoState(
-        video.state, video.error, clips, done, failed, dict(video.models), video.created_at
-    )
+    return VideoState(video.state, video.error, clips, done, failed, dict(video.models))
 
 
 def protect_video(session: Session, video_id: str) -> bool:
@@ -203,11 +208,6 @@ def delete_video(session: Session, video_id: str) -> list[str]:
     session.execute(delete(ClipRow).where(ClipRow.video_id == video_id))
     session.execute(delete(VideoRow).where(VideoRow.id == video_id))
     return unused_blobs(session, blobs)
-
-
-def clear_path(session: Session, video_id: str) -> None:
-    """Remove the path of a video, whose file is gone."""
-    set_progress(session, video_id, path=None)
 
 
 def lock_video_for_delete(session: Session, video_id: str) -> None:
@@ -262,10 +262,6 @@ def delete_calls(session: Session, condition: ColumnElement[bool]) -> None:
     session.execute(
         delete(MessageRow).where(MessageRow.hash.in_(hashes), MessageRow.hash.not_in(used))
     )
-
-
-def _video(row: VideoRow) -> Video:
-    return Video(**{field: getattr(row, field) for field in Video.model_fields})
 
 
 def new_clip_row(video_id: str, clip: Clip) -> dict[str, object]:

@@ -46,8 +46,11 @@ def picture(shared_media: Callable[[str], Path]) -> Image:
 
 
 @pytest.mark.full
-def test_pack_in_a_folder_finds_the_faces_that_its_models_find(pack: Path, picture: Image) -> None:
-    named = NamedPackEngine(str(pack), Path("/nowhere"), min_score=0.5)
+def test_pack_in_a_folder_finds_the_faces_that_its_models_find(
+    pack: Path, picture: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NamedPackEngine, "min_score", 0.5)
+    named = NamedPackEngine(str(pack), Path("/nowhere"))
     named_faces, plain = named.faces(picture), InsightFaceEngine(pack).faces(picture)
     clear = [face for face in plain if face.score >= named.min_score]
     assert len(named_faces) == len(clear) > 0

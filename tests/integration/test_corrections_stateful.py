@@ -127,7 +127,7 @@ class Corrected(RuleBasedStateMachine):
         now = {began[row]: one.character.number for one in cast for row in one.members}
         assert all(now.get(number, number) == number for number in numbers)
         for one in cast:
-            assert len({name.text.casefold() for name in one.names}) == len(one.names)
+            assert len({name.name.casefold() for name in one.names}) == len(one.names)
             assert len(one.members) == len(one.character.faces) + len(one.character.voices)
 
     @invariant()

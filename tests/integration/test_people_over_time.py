@@ -85,7 +85,7 @@ def test_whatever_is_watched_everybody_is_one_character_and_the_past_stays(
         assert len(set(members)) == len(members)
         assert all(one.members for one in cast)
         for one in cast:
-            assert len({name.text.casefold() for name in one.names}) == len(one.names)
+            assert len({name.name.casefold() for name in one.names}) == len(one.names)
     for n, then in enumerate(seen):
         assert people(store, video, n) == then
     faces = {who for one in scenes for who in one[0]}

@@ -197,14 +197,13 @@ def test_exemplars_are_what_was_added(known: Store, looks: list[int], data: st.D
         added = [{**blank, "sighting_id": row, "quality": look} for row, look in rows_of]
         change_exemplars(session, [], added)
         before = exemplars_of(session, [who.id, other.id])
-        gone = data.draw(st.sets(st.sampled_from([one.id for one in before[who.id]])))
+        assert [one.quality for one in before[who.id]] == looks
+        numbers = [one.id for one in before[who.id]]
+        gone = data.draw(st.sets(st.sampled_from(numbers)))
         change_exemplars(session, sorted(gone), [])
         after = exemplars_of(session, [who.id, other.id])
-    assert [one.quality for one in before[who.id]] == looks
-    assert before[other.id] == after[other.id] == []
-    assert [one.id for one in after[who.id]] == [
-        one.id for one in before[who.id] if one.id not in gone
-    ]
+        assert before[other.id] == after[other.id] == []
+        assert [one.id for one in after[who.id]] == [one for one in numbers if one not in gone]
 
 
 def test_a_blob_is_noted_once_a_video_and_unknown_clips_have_no_state(known: Store) -> None:

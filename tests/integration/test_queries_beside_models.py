@@ -236,7 +236,7 @@ def test_names_are_those_of_then(known: Store, names: list[tuple[str, int]], who
         assert found == with_face[n]
         for one in found:
             then = {name for name, clip in names if clip <= n}
-            assert {name.text for name in one.names} == then
+            assert {name.name for name in one.names} == then
             assert (one.character.faces, one.character.name in (*then, None)) == ((0,), True)
             assert (one.character.name is None) == (not then)
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.people import KnownName
 from domain.time import TimeSpan
 from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
 from people.face_voice import match_face, same_name
 from people.identities import is_person
-from store.queries.characters import Name, preferred_name
+from store.queries.characters import preferred_name
 
 OWN = {face: 100 + face for face in range(10)}
 ANN, BOB, CEM = 0, 1, 2
@@ -45,11 +46,12 @@ def test_a_winner_has_the_support_and_the_share_it_needs(totals: dict[int, float
 
 
 def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
-    said, read = Name("Jeff Steam", "said", 0), Name("Jeff Steen", "read", 3)
-    assert preferred_name([said, read]) == "Jeff Steen"
-    assert preferred_name([said, Name("Geoff", "said", 2)]) == "Jeff Steam"
-    found = preferred_name([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)])
-    assert found == "Mr. Steen"
+    every = {"Jeff Steam": ("said", 0), "Geoff": ("said", 2), "Jeff Steen": ("read", 3)}
+    every |= {"Mr. Steen": ("person", 9), "He": ("model", 0)}
+    names = [KnownName(name=one, source=of, from_clip=at) for one, (of, at) in every.items()]
+    assert preferred_name(names[:2]) == "Jeff Steam"
+    assert preferred_name(names[:3]) == "Jeff Steen"
+    assert preferred_name(names) == "Mr. Steen"
     assert preferred_name([]) is None
 
 

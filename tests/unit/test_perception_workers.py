@@ -36,7 +36,7 @@ from tests.support.light_models import nap, pid
 
 CLIP = Clip(index=3, span=TimeSpan.of(0, 1000))
 DELIVERED = Delivery(Perceived(Percept(clip=CLIP), {}), 0.5, "somebody")
-INFO = SourceInfo(1000, 0, 0, False, True, 0.0, None, None, cast("Any", 0))
+INFO = SourceInfo(1000, 0, 0, False, True, 0.0, cast("Any", 0))
 NOBODY = cast("Order", None)
 
 
