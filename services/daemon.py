@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,12 +17,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import psutil
-from pydantic import TypeAdapter
 
 from domain.errors import SetupError
 from store.file_locks import file_lock
@@ -56,9 +56,6 @@ class DaemonProcess:
         """Return the URL at which this machine reaches it."""
         host = EVERYWHERE.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
-
-
-_RUN_FILE = TypeAdapter(DaemonProcess)
 
 
 class Daemon:
@@ -119,7 +116,7 @@ class Daemon:
             began = psutil.Process(process.pid).create_time()
             started = DaemonProcess(process.pid, began, port, self.host, self.digest())
             partial = self._file.with_suffix(".new")
-            partial.write_bytes(_RUN_FILE.dump_json(started))
+            partial.write_text(json.dumps(asdict(started)))
             partial.replace(self._file)
             if self._wait(started):
                 return started.address
@@ -169,8 +166,11 @@ class Daemon:
 
     def _read(self) -> DaemonProcess | None:
         try:
-            return _RUN_FILE.validate_json(self._file.read_bytes())
-        except (OSError, ValueError):
+            row = json.loads(self._file.read_text())
+            host, settings = str(row["host"]), str(row["settings"])
+            pid, began, port = int(row["pid"]), float(row["began"]), int(row["port"])
+            return DaemonProcess(pid, began, port, host, settings)
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):
             return None
 
     def _free_port(self) -> int:

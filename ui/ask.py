@@ -23,11 +23,12 @@ from library.rounds import History, load_history, recently_asked
 from library.strategies import askable_titles
 from library.suggestions import SuggestedQuestion, suggested_questions
 from library.videos import all_titles, newest_titles
+from models.profile import profile_names
 from store.database import Store
 from ui.answer import show_run
 from ui.app_state import HASH_BY_URL, PageState, page_state, show_error
 from ui.formatting import escape_markdown
-from ui.navigation import page_link, select_profile, set_params, show_empty, text_param, text_params
+from ui.navigation import page_link, set_params, show_empty, text_param, text_params
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ def further_fields(state: PageState) -> tuple[str, str, str]:
     as_of = st.text_input(
         translate("As of"), placeholder=translate("12:30; empty: the whole video")
     )
-    return options, as_of, select_profile(state)
+    names = profile_names(state.store.home.config)
+    profile = st.selectbox(translate("Models"), names, index=index_of(names, state.profile))
+    return options, as_of, profile
 
 
 def strategy_field(state: PageState) -> str:
@@ -101,9 +104,14 @@ def strategy_field(state: PageState) -> str:
     return st.selectbox(
         translate("Strategy"),
         names,
-        index=names.index(default) if default in names else 0,
+        index=index_of(names, default),
         format_func=lambda name: f"{name}: {translate(titles[name])}",
     )
+
+
+def index_of(names: Sequence[str], name: str) -> int:
+    """Return where a name is in a list; 0 where it is not."""
+    return list(names).index(name) if name in names else 0
 
 
 def warn(error: HomerError | ValueError) -> None:
@@ -182,6 +190,7 @@ def ask_page() -> None:
 
 @st.cache_data(ttl=60, max_entries=50, show_spinner=False, hash_funcs=HASH_BY_URL)
 def _suggestions(store: Store, videos: tuple[str, ...]) -> list[SuggestedQuestion]:
+    """Return suggested questions; they are read at most once a minute."""
     return suggested_questions(store, videos)
 
 

@@ -60,8 +60,8 @@ def line_chart(
     _draw(caption, rows, {"encoding": {"x": x_axis, "color": colour}, "layer": [band, line]}, key)
 
 
-def interval_chart(caption: str, rows: Sequence[ChartRow], x: str, key: str) -> None:
-    """Draw the share of right answers, in [0, 1], for each of ``x`` with its interval."""
+def interval_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: str) -> None:
+    """Draw a point for each of ``x`` with its interval; ``y`` are shares in [0, 1]."""
     axis = {"title": None, "labelOverlap": False, "labelLimit": 240}
     x_axis = {"field": x, "type": "nominal", "sort": None, "axis": axis}
     rule = {
@@ -70,7 +70,7 @@ def interval_chart(caption: str, rows: Sequence[ChartRow], x: str, key: str) -> 
     }
     point = {
         "mark": {"type": "point", "filled": True, "size": 90, "color": COLOURS[1]},
-        "encoding": {"x": _share_axis("right")},
+        "encoding": {"x": _share_axis(y)},
     }
     spec = {"encoding": {"y": x_axis}, "layer": [rule, point]}
     _draw(caption, rows, spec | {"height": 50 + 34 * len(rows)}, key)
@@ -95,9 +95,9 @@ def report_table(report: ReportTable) -> None:
     show_table(title, heads, report.rows)
 
 
-def numbers_table(rows: Sequence[ChartRow]) -> None:
+def numbers_table(rows: Sequence[ChartRow], label: str = "") -> None:
     """Draw the data of a chart as a table in an expander."""
-    label = translate("The numbers as a table")
+    label = label or translate("The numbers as a table")
     heads = list(dict.fromkeys(name for row in rows for name in row))
     with st.expander(label):
         titles = [*map(translate, heads)]

@@ -65,7 +65,7 @@ def show_curves(report: RunReport) -> None:
             for score in scores
             if (share := score.right)
         ]
-        charts.interval_chart(type_caption, by_type, "type", "by_type")
+        charts.interval_chart(type_caption, by_type, "type", "right", "by_type")
     _show_reliability(report)
     # Draw the time of an answer in each arm; and its cost, where models were paid for.
     rows: list[dict[str, Any]] = [
@@ -112,7 +112,7 @@ def _show_reliability(report: RunReport) -> None:
         "Thirds of the answers by confidence, with the share that is right and its 90 % "
         "interval: the nearer both are, the more a confidence can be relied on. {ends}."
     ).format(ends=ends)
-    charts.interval_chart(caption, rows, "answers", "reliability")
+    charts.interval_chart(caption, rows, "answers", "right", "reliability")
 
 
 def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:

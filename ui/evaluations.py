@@ -21,6 +21,7 @@ from evals.run_job import RunJob, start_run
 from evals.sampling import Comparison, Flip
 from evals.tables import RunReport
 from library.evaluations import compare_evaluations, evaluation_report, evaluation_runs
+from models.profile import profile_names
 from store.database import Store
 from ui import charts
 from ui.app_state import HASH_BY_URL, page_state, show_errors
@@ -33,7 +34,6 @@ from ui.navigation import (
     page_link,
     paginate,
     paginated,
-    select_profile,
     set_params,
     text_param,
     update_address_bar,
@@ -109,6 +109,7 @@ def _facts(run: EvaluationRun) -> str:
 
 
 def _cost(report: RunReport) -> str:
+    """Return what the run cost; nothing where no model was paid for."""
     return f", {format_cost(report.cost_usd, '.2f')}" if report.cost_usd else ""
 
 
@@ -264,7 +265,9 @@ def show_start(*, expanded: bool) -> None:
         folder = st.text_input(
             translate("Folder of its files"), placeholder="/home/me/my-questions"
         )
-        profile = select_profile(state)
+        profiles = profile_names(state.store.home.config)
+        index = profiles.index(state.profile) if state.profile in profiles else 0
+        profile = st.selectbox(translate("Models"), profiles, index=index)
         sent = st.form_submit_button(translate("Evaluate"), type="primary")
     if sent:
         with show_errors():

@@ -84,6 +84,7 @@ def show_table(name: str, heads: Sequence[str], rows: Iterable[Sequence[object]]
     Args:
         name: what it has, for those who do not see it.
         heads: of its columns; "" where none is needed.
+        rows: a cell for each column.
     """
     lines = ((f"<td>{escape(printable(str(value)))}</td>" for value in row) for row in rows)
     st.html(

@@ -23,6 +23,7 @@ from flows.video_locks import is_watched, watched_videos
 from flows.workspace import open_workspace
 from library.memory import load_stream_details
 from library.videos import being_watched, failed_clips_of, seconds_left, watch_rate
+from models.profile import profile_names
 from perception.source import find_media
 from services.daemon import JobState
 from store.database import Store
@@ -30,7 +31,7 @@ from store.queries.library import LibraryEntry
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.formatting import escape_markdown, format_duration
 from ui.language import use_language
-from ui.navigation import PAGE_SIZE, page_link, select_profile
+from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
 
 # What users of the app may name to be watched: paths of the server, and addresses.
@@ -149,7 +150,9 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
                 )
             )
             st.caption(hint.format(size=MAX_UPLOAD_MB // 1024))
-            profile = select_profile(state)
+            names = profile_names(state.store.home.config)
+            index = names.index(state.profile) if state.profile in names else 0
+            profile = st.selectbox(translate("Models"), names, index=index)
             direct = st.checkbox(
                 translate("Without Prefect's server"),
                 help=translate("Direct calls: starts sooner."),

@@ -16,9 +16,8 @@ from domain.time import parse_clock
 from domain.words import translate
 from library.params import Page
 from library.videos import all_titles, videos_named
-from models.profile import profile_names
 from store.database import Store
-from ui.app_state import PageState, show_error
+from ui.app_state import show_error
 
 ADVANCED = marked("Advanced")
 SECTIONS = {
@@ -123,18 +122,18 @@ def text_params(name: str) -> list[str]:
     return [value[:MAX_PARAM_CHARS] for value in st.query_params.get_all(name)[:50]]
 
 
-def int_param(name: str, minimum: int = 0) -> int | None:
-    """Return an integer parameter of at most nine digits; None where it is missing or less."""
+def int_param(name: str, minimum: int = 0, maximum: int = 10**9) -> int | None:
+    """Return an integer parameter, or None where it is missing or out of range."""
     value = text_param(name)
     if not value.isascii() or not value.isdigit() or len(value) > 9:
         return None
-    return int(value) if minimum <= int(value) else None
+    return int(value) if minimum <= int(value) <= maximum else None
 
 
-def time_param() -> int | None:
-    """Return the time of the address (``?t=2:05`` or ``?t=125``) in milliseconds, or None."""
+def time_param(name: str = "t") -> int | None:
+    """Return a time parameter (``?t=2:05`` or ``?t=125``) in milliseconds, or None."""
     try:
-        return parse_clock(text_param("t")) if text_param("t") else None
+        return parse_clock(text_param(name)) if text_param(name) else None
     except ValueError:
         return None
 
@@ -187,7 +186,13 @@ T = TypeVar("T")
 
 
 def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
-    """Draw the pagination of a list, and return the offset of the selected page."""
+    """Draw the pagination of a list, and return the offset of the selected page.
+
+    Args:
+        total: entries in the whole list.
+        name: the query parameter that holds the page number.
+        size: entries per page.
+    """
     pages = max(1, -(-total // size))
     requested = min(int_param(name, 1) or 1, pages)
     if pages == 1:
@@ -223,13 +228,6 @@ def paginated(
     offset = paginate(total, name, size)
     found = found if offset == requested else load(offset)
     return found[0] if isinstance(found, tuple) else found.items
-
-
-def select_profile(state: PageState) -> str:
-    """Draw the choice of a profile, at first that of the app, and return it."""
-    names = profile_names(state.store.home.config)
-    index = names.index(state.profile) if state.profile in names else 0
-    return st.selectbox(translate("Models"), names, index=index)
 
 
 def select_video(store: Store) -> Video | None:

@@ -54,25 +54,26 @@ LABELS = {"seen": marked("{name} is seen {time}"), "heard": marked("{name} is he
 """Names of a bar, by the sense."""
 
 
-def appearance_lane(person: PersonOfVideo) -> Lane:
+def appearance_lane(
+    number: int, name: str, seen: Sequence[TimeSpan], heard: Sequence[TimeSpan]
+) -> Lane:
     """Return the lane of a person; a bar's id has the number and the start in milliseconds."""
     bars = [
-        *_bars(person, person.seen_spans, "seen", "upper"),
-        *_bars(person, person.heard_spans, "heard", "second lower"),
+        *_bars(number, name, seen, "seen", "upper"),
+        *_bars(number, name, heard, "heard", "second lower"),
     ]
-    return Lane(display_name(person), bars)
+    return Lane(name, bars)
 
 
 def _bars(
-    person: PersonOfVideo, spans: Sequence[TimeSpan], sense: str, tone: str
+    number: int, name: str, spans: Sequence[TimeSpan], sense: str, tone: str
 ) -> list[TimelineBar]:
-    label, name = translate(LABELS[sense]), display_name(person)
     return [
         TimelineBar(
-            f"{person.number}@{span.start_ms}",
+            f"{number}@{span.start_ms}",
             span.start_ms,
             span.end_ms,
-            label.format(name=name, time=format_span(span)),
+            translate(LABELS[sense]).format(name=name, time=format_span(span)),
             tone=tone,
         )
         for span in spans
@@ -143,7 +144,10 @@ def people_page() -> None:
         if chosen is not None:
             _show_person(store, video, chosen)
     st.header(translate("When they appear"), anchor=False)
-    lanes = [appearance_lane(one) for one in people]
+    lanes = [
+        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
+        for one in people
+    ]
     name = translate("When people are seen and heard in {title}").format(title=video.title)
     st.caption(translate(LEGEND))
     marked_lane = "" if number is None else str(number)

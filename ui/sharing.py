@@ -189,8 +189,10 @@ def render_link(store: Store, link: SharedLink) -> str:
             f'<p class="small">{escape(remarks)}</p>{cited}'
         )
     else:
-        title = f"{shown.title}, {format_span(shown.span)}"
-        body = _box(store, shown.frame, "", *shown.lines)
+        title, body = (
+            f"{shown.title}, {format_span(shown.span)}",
+            _box(store, shown.frame, "", *shown.lines),
+        )
     foot = translate(
         "Shared from Homer, which watches videos and can err. This link is valid until {date}."
     )

@@ -27,7 +27,7 @@ from library.memory import (
 from library.people import most_seen
 from store.database import Store
 from ui.app_state import PageState, page_state
-from ui.corrections import deleted_lane, show_span_deletion
+from ui.corrections import deleted_lane, display_name, show_span_deletion
 from ui.evidence import save_button
 from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
@@ -175,7 +175,10 @@ def _show_people(store: Store, video: Video) -> None:
     found = most_seen(store, video.id, MAX_LANES)
     if not found.items:
         return
-    lanes = [appearance_lane(one) for one in found.items]
+    lanes = [
+        appearance_lane(one.number, display_name(one), one.seen_spans, one.heard_spans)
+        for one in found.items
+    ]
     name = translate("When people are seen and heard in {title}").format(title=video.title)
     picked = show_timeline(name, video.duration_ms, lanes, "people_timeline")
     more = (
