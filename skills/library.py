@@ -57,11 +57,12 @@ class LibrarySkill(Frozen):
 
 def list_skills(store: Store) -> list[LibrarySkill]:
     """Return all skills by name, each in its latest version."""
-    return list_skills_page(store, 0, None)[0]
+    with store.begin(snapshot=True) as session:
+        return _with_uses(session, stored.latest_versions(session))
 
 
 def list_skills_page(
-    store: Store, offset: int, limit: int | None, words: str = ""
+    store: Store, offset: int, limit: int, words: str = ""
 ) -> tuple[list[LibrarySkill], int]:
     """Return a page of the skills by name, and their total; ``words`` filters them."""
     with store.begin(snapshot=True) as session:

@@ -38,10 +38,8 @@ def latest_versions(
 def count_skills(session: Session, words: str = "") -> int:
     """Return the number of skills; ``words``: only with them in name or description."""
     skills = _latest().subquery()
-    return (
-        session.scalar(select(func.count()).select_from(skills).where(*_about(skills.c, words)))
-        or 0
-    )
+    query = select(func.count()).select_from(skills).where(*_about(skills.c, words))
+    return session.execute(query).scalar_one()
 
 
 def find_skill(session: Session, name: str) -> LatestVersion | None:
