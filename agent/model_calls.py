@@ -181,7 +181,6 @@ class Calls:
 
 
 def record_call_of(store: Store, trajectory: str, call: CallRecord) -> None:
-    """Store a call of a trajectory at once."""
     with store.begin() as session:
         add_call(session, replace(call, trajectory_id=trajectory))
 

@@ -123,27 +123,22 @@ def check_state(values: dict[str, Any], trajectory: str) -> State:
 
 
 def question_of(state: State) -> Question:
-    """Return the question."""
     return Question.model_validate(state["question"])
 
 
 def view_of(state: State) -> MemoryView:
-    """Return the memory view of the question."""
     return MemoryView.model_validate(state["view"])
 
 
 def ledger_of(state: State) -> Ledger:
-    """Return the task ledger."""
     return Ledger.model_validate(state.get("ledger") or {})
 
 
 def progress_of(state: State) -> ProgressLedger:
-    """Return the progress ledger."""
     return ProgressLedger.model_validate(state.get("progress") or {})
 
 
 def outcome_of(state: State) -> LoopOutcome:
-    """Return how the loop ended."""
     return LoopOutcome.model_validate(state.get("outcome") or {"why": ""})
 
 
@@ -160,7 +155,6 @@ def action_of(state: State) -> Action | None:
 
 
 def current_of(state: State) -> Subtask | None:
-    """Return the subtask of this round."""
     return find_subtask(ledger_of(state), state.get("current"))
 
 

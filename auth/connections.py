@@ -167,7 +167,6 @@ class SignInMethods:
 
     @property
     def required(self) -> bool:
-        """Whether people have to sign in."""
         return self.password or self.oidc is not None
 
 

@@ -23,7 +23,6 @@ FILE_VARIABLE = "HOMER_APP_PASSWORD_FILE"
 
 
 def password_file(home: Home) -> Path:
-    """Return the path of the file with the hash."""
     return home.root / "app.password"
 
 
@@ -53,7 +52,6 @@ def set_password(home: Home, password: str) -> None:
 
 
 def remove_password(home: Home) -> bool:
-    """Remove the password; return whether there was one."""
     existed = password_file(home).exists()
     password_file(home).unlink(missing_ok=True)
     return existed

@@ -51,7 +51,6 @@ class Sessions:
         return self._clock() < expires_at and begun_with == holder
 
     def end(self, token: str) -> None:
-        """End a session."""
         with self._lock:
             self._sessions.pop(_digest(token), None)
 

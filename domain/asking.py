@@ -135,7 +135,6 @@ IMAGE_KINDS = ("k", "f")
 
 
 def names_image(ref: str) -> bool:
-    """Check whether a ref names an image."""
     return ref.startswith(IMAGE_KINDS)
 
 
@@ -235,7 +234,6 @@ class ConfidenceLevel(StrEnum):
 
 
 def level_of_confidence(confidence: float) -> ConfidenceLevel:
-    """Return the level of a confidence in [0, 1]."""
     if confidence >= HIGH:
         return ConfidenceLevel.HIGH
     return ConfidenceLevel.MEDIUM if confidence >= MEDIUM else ConfidenceLevel.LOW

@@ -70,7 +70,6 @@ class Node:
 
     @property
     def ref(self) -> str:
-        """What cites it."""
         return f"n{self.id}"
 
 

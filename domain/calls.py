@@ -51,7 +51,6 @@ class CallTotals(Frozen):
 
     @staticmethod
     def of(calls: Iterable[CallRecord | ModelCalled]) -> CallTotals:
-        """Return what these calls took."""
         counted = list(calls)
         return CallTotals(
             calls=len(counted),

@@ -141,7 +141,6 @@ class Relation(StrEnum):
 
     @property
     def type(self) -> EdgeType:
-        """The family of this relation."""
         temporal = (Relation.BEFORE, Relation.OVERLAP, Relation.CONCURRENT, Relation.CONTAINS)
         return EdgeType.TEMPORAL if self in temporal else EdgeType.CAUSAL
 

@@ -227,12 +227,10 @@ class PersonOfVideo(Frozen):
 
     @property
     def ref(self) -> CharacterRef:
-        """The video and the number."""
         return CharacterRef(video=self.video, number=self.number)
 
     @property
     def crop(self) -> str | None:
-        """The first crop."""
         return next(iter(self.crops.values()), None)
 
     @field_serializer("label")

@@ -29,7 +29,6 @@ class Period(Frozen):
 
     @classmethod
     def at(cls, kind: PeriodKind, moment: datetime) -> Self:
-        """Return the period that a moment is in."""
         local = moment.astimezone()
         hour = 0 if kind == "day" else local.hour
         start = local.replace(hour=hour, minute=0, second=0, microsecond=0, tzinfo=None)
@@ -44,7 +43,6 @@ class Period(Frozen):
 
     @property
     def before(self) -> Period:
-        """The period before."""
         return type(self).at(self.kind, self.start - timedelta(minutes=1))
 
     @property

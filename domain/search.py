@@ -67,7 +67,6 @@ class Quote(Frozen):
 
 
 def quote_of(piece: Evidence, text: str, score: float) -> Quote:
-    """Return words of one piece of evidence as a quote."""
     return Quote(text=text, refs=(piece.ref,), video=piece.video, span=piece.span, score=score)
 
 

@@ -227,7 +227,6 @@ class WorkSettings(Frozen):
 
     @property
     def where(self) -> Pool:
-        """The pool in use."""
         return self.pool or ("threads" if self.workers == 1 else "processes")
 
     def changed(self, workers: int | None = None, pool: Pool | None = None) -> Self:

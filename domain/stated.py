@@ -60,7 +60,6 @@ class Mention(Frozen):
 
     @property
     def end(self) -> int:
-        """The letter after it."""
         return self.start + len(self.text)
 
 

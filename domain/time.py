@@ -28,7 +28,6 @@ class TimeSpan(Frozen):
 
     @classmethod
     def of(cls, start_ms: int, end_ms: int) -> TimeSpan:
-        """Return the span from ``start_ms`` to ``end_ms``."""
         return cls(start_ms=start_ms, end_ms=end_ms)
 
     @property

@@ -49,7 +49,6 @@ def split_sentences(text: str) -> list[str]:
 
 
 def ends_sentence(text: str) -> bool:
-    """Check whether a text ends where a sentence does."""
     return bool(_LAST.search(text)) and not _ABBREVIATION.search(text)
 
 

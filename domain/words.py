@@ -150,7 +150,6 @@ def join_words(parts: Sequence[str]) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of an English noun."""
     if noun in _IRREGULAR:
         return _IRREGULAR[noun]
     if noun.endswith("y") and noun[-2] not in "aeiou":

@@ -35,13 +35,11 @@ class ExampleSkills(Frozen):
 
 @cache
 def example_run() -> RunReport:
-    """Return the example run."""
     return RunReport.model_validate_json(RUN_FILE.read_text("utf-8"))
 
 
 @cache
 def example_skills() -> ExampleSkills:
-    """Return the example skills."""
     return ExampleSkills.model_validate_json(SKILLS_FILE.read_text("utf-8"))
 
 

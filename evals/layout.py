@@ -146,7 +146,6 @@ _USAGE: Columns[ArmUsage] = {
 
 
 def tables(report: RunReport) -> list[ReportTable]:
-    """Return every table of a report that has rows."""
     names = ("low", "middle", "high")
     columns = dict(_SCORES)
     if len({score.arm for score in report.scores}) < 2:

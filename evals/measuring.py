@@ -52,7 +52,6 @@ class Answered:
 
     @property
     def level(self) -> ConfidenceLevel | None:
-        """Return the level of its confidence."""
         return level_of_confidence(self.answer.confidence) if self.answer else None
 
     @property

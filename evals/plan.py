@@ -82,7 +82,6 @@ class Plan:
 
 
 def settings_of(arm: str, ask: AskSettings) -> AskSettings:
-    """Return the settings with which questions of an arm are asked."""
     if arm in (WITH_SKILLS, WITHOUT_SKILLS):
         return ask.model_copy(update={"skills": arm == WITH_SKILLS})
     if arm in {*AblationStage}:

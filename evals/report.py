@@ -260,7 +260,6 @@ COSTS = ("rounds", "tokens", "seconds", "cost_usd")
 
 
 def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
-    """Score rows."""
     return TypeScore(
         arm=arm,
         type=kind,
@@ -280,7 +279,6 @@ def by_type(arm: str, rows: Sequence[AnsweredQuestion]) -> list[TypeScore]:
 
 
 def usage(arm: str, rows: Sequence[AnsweredQuestion]) -> ArmUsage:
-    """Sum up the usage of rows."""
     return ArmUsage(
         arm=arm,
         questions=len(rows),

@@ -27,7 +27,6 @@ class RunJob:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
         return self.process.poll() is None
 
     @property

@@ -150,7 +150,6 @@ def scored(question: EvalQuestion, right: bool, found: Sequence[TimeSpan]) -> di
 
 
 def week_row(name: str, scores: Sequence[Mapping[str, float]]) -> Row:
-    """Summarise scores."""
     figures = {key: figure(one[key] for one in scores) for key in MEASURES}
     return Row(name, len(scores), figures)
 

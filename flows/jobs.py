@@ -104,7 +104,6 @@ class Job:
 
 
 def new_id() -> str:
-    """Return the id of a new job."""
     return secrets.token_hex(4)
 
 
@@ -325,7 +324,6 @@ class ClipsToRetry:
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """Return the numbers of the clips."""
         return tuple(clip.index for clip in self.clips)
 
 

@@ -93,7 +93,6 @@ class ReembedPlan(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def characters(self) -> int:
-        """The characters of their texts."""
         return sum(video.characters for video in self.videos)
 
     @property

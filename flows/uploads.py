@@ -144,7 +144,6 @@ def paths_within(folders: Sequence[Path], given: str) -> list[Path]:
 
 
 def first_file(paths: Iterable[Path]) -> Path | None:
-    """Return the first of these that is a file."""
     with suppress(OSError):  # The name is not valid.
         return next((path for path in paths if path.is_file()), None)
     return None

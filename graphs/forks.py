@@ -178,7 +178,6 @@ def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings)
 
 
 def ledger_before(events: Sequence[Event]) -> Ledger:
-    """Return the ledger of the last event that has one."""
     for event in reversed(events):
         if isinstance(event, Planned | Replanned | RoundClosed):
             return Ledger(subtasks=event.subtasks)

@@ -101,8 +101,6 @@ def iterate(
 
 
 def _until(stop: Stop, listener: Callable[[RunEvent], object]) -> RunListener:
-    """Return a listener that passes events on until the run is to stop."""
-
     def on_event(event: RunEvent) -> None:
         if event.kind != "question":  # Before its first event a run cannot be ended with an answer.
             stop.check()

@@ -108,7 +108,6 @@ _HEARD, _CONTINUED, _END = "Heard: ", ", continued", "."
 
 
 def sound_lines(percept: Percept) -> Iterator[MemoryDraft]:
-    """Yield one line for each sound of a clip."""
     for sound in percept.sounds:
         yield MemoryDraft(
             kind=MemoryKind.EPISODIC,

@@ -78,7 +78,6 @@ def flatten_text(value: Any) -> str:
 
 
 def contains_any(text: str, words: Collection[str]) -> bool:
-    """Tell whether a text contains one of these words."""
     return bool(words) and not set(words).isdisjoint(content_words(text))
 
 

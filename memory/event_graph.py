@@ -25,7 +25,6 @@ class OpenGraph:
     edges: Mapping[EdgeKey, OpenEdge] = field(default_factory=dict)
 
     def number_of(self, label: str) -> int | None:
-        """Return the number of the segment with that label."""
         return next(
             (segment.number for segment in self.segments.values() if segment.label == label), None
         )
@@ -154,7 +153,6 @@ def _find_subsets(segments: Mapping[int, OpenSegment], touched: set[int]) -> dic
 
 
 def apply_change(graph: OpenGraph, change: GraphChange) -> OpenGraph:
-    """Return the open graph after a change."""
     segments = {n: segment for n, segment in graph.segments.items() if n not in change.absorbed}
     edges = {key: edge for key, edge in graph.edges.items() if key not in change.closed_edges}
     return OpenGraph(segments | dict(change.segments), edges | dict(change.opened_edges))

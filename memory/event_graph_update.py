@@ -174,7 +174,6 @@ class _GraphUpdate:
 
 
 def _labels_and_clips(patch: patches.WrittenPatch) -> tuple[set[str], set[int]]:
-    """Return the labels and clips that a patch mentions."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
     labels |= {end for edge in patch.edges for end in (edge.source, edge.target)}

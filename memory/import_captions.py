@@ -160,12 +160,10 @@ class _ModelsWithText:
 
     @property
     def faces(self) -> FaceThreshold:
-        """The threshold of faces."""
         return self.models.faces
 
     @property
     def speaker(self) -> VoiceThreshold:
-        """The threshold of voices."""
         return self.models.speaker
 
 
@@ -233,7 +231,6 @@ class ScaledCaption(NamedTuple):
 
     @property
     def level(self) -> str:
-        """Return the level of its node."""
         return f"{self.scale_s} s"
 
 

@@ -310,6 +310,5 @@ def files_there(folder: Path) -> dict[str, Path]:
 
 
 def missing_files(folder: Path) -> list[str]:
-    """Return the files that a folder lacks."""
     there = files_there(folder)
     return [name for name in FILES if name not in there]

@@ -32,12 +32,10 @@ class Message(Frozen):
 
 
 def system(content: str) -> Message:
-    """Return a system turn."""
     return Message(role="system", content=content)
 
 
 def user(content: str) -> Message:
-    """Return a user turn."""
     return Message(role="user", content=content)
 
 

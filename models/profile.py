@@ -216,7 +216,6 @@ class Profile(Frozen):
 
     @property
     def text_hub(self) -> HubModel | None:
-        """The text model, if it is one of the hub."""
         return hub_text_model(self.text) if is_hub_name(self.text) else None
 
     @property

@@ -70,7 +70,6 @@ class SentenceParser:
 
     @property
     def languages(self) -> frozenset[str]:
-        """The languages that it reads."""
         return frozenset({ENGLISH, *self._own})
 
     def require(self) -> None:

@@ -195,7 +195,6 @@ def hub_text_model(name: str) -> HubModel:
 
 
 def missing_text_files(folder: Path) -> list[str]:
-    """Return the files that a folder lacks."""
     lacking = [] if any((folder / name).is_file() for name in MODELS) else [MODELS[0]]
     return lacking if (folder / TOKENIZER).is_file() else [*lacking, TOKENIZER]
 

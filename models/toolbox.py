@@ -70,7 +70,6 @@ class Toolbox:
 
     @cached_property
     def speech(self) -> SpeechRecognizer:
-        """Speech to text."""
         name, device = self.profile.speech, speech_device(self.profile.device)
         languages, known = self.profile.languages, self.profile.speech_languages
         if name in load_manifest():
@@ -83,7 +82,6 @@ class Toolbox:
 
     @cached_property
     def activity(self) -> VoiceActivity:
-        """Voice activity detection."""
         return SileroActivity()
 
     @cached_property
@@ -94,7 +92,6 @@ class Toolbox:
 
     @cached_property
     def faces(self) -> FaceEngine:
-        """Faces and their embeddings."""
         name, _, pack = self.profile.faces.partition(":")
         if pack:
             from models.insightface_pack import NamedPackEngine
@@ -111,7 +108,6 @@ class Toolbox:
 
     @cached_property
     def speaker(self) -> SpeakerEncoder:
-        """Speaker embeddings."""
         from models.wespeaker import WeSpeakerEncoder
 
         folder = verified_folder(self.weights, self.profile.speaker)

@@ -274,7 +274,6 @@ class _Change:
         return CharacterRef(video=people.video.id, number=number)
 
     def character(self, ref: CharacterRef) -> CharacterAt:
-        """Return a character as it is now."""
         return find_person(self.people(ref.video), str(ref.number))
 
     def name(self, ref: CharacterRef) -> str:

@@ -51,7 +51,6 @@ class ClipPeople:
         return {identity.tag: identity for identity in ordered}
 
     def tags(self) -> frozenset[str]:
-        """Return every tag that a writer may use for this clip."""
         return frozenset(self.identities()) | {character.tag for character in self.characters}
 
     def members(self, tag: str) -> tuple[Identity, ...]:

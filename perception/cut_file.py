@@ -357,7 +357,6 @@ class KeyPictureFinder:
         pictures_of(self._container)
 
     def close(self) -> None:
-        """Close the file."""
         self._container.close()
 
     def before(self, ms: int) -> int:

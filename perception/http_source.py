@@ -306,7 +306,6 @@ class HttpSource:
         return target
 
     def close(self) -> None:
-        """Close the connection."""
         self._response.close()
 
 
@@ -326,7 +325,6 @@ class TolerantReader:
             return b""
 
     def close(self) -> None:
-        """Close the segment."""
         self._inner.close()
 
 
@@ -356,7 +354,6 @@ class DecryptingReader:
         return data
 
     def close(self) -> None:
-        """Close the segment."""
         self._inner.close()
 
 

@@ -92,7 +92,6 @@ class StreamRecorder:
         self._drop()
 
     def add(self, packet: Packet) -> None:
-        """Hold a packet."""
         index = packet.stream.index
         if index not in self._streams or packet.dts is None or not packet.size:
             return

@@ -68,7 +68,6 @@ class RtspRelay:
         Thread(target=self._relay_to_client, name="relay", daemon=True).start()
 
     def close(self) -> None:
-        """Close the connections."""
         for open_socket in (self._listener, self._inner, self._camera):
             if open_socket is not None:
                 with suppress(OSError):

@@ -49,7 +49,6 @@ class SpeakerTurn:
 
     @property
     def length_ms(self) -> int:
-        """Return the duration of the turn."""
         return self.end_ms - self.start_ms
 
 

@@ -118,7 +118,6 @@ class BuiltIndexes(Generic[Index]):
         self._lock = threading.Lock()
 
     def of(self, video: str) -> Index:
-        """Return the index of a video as it is built now."""
         with self._lock:
             with self._store.begin(snapshot=True) as session:
                 version = built_version(session, video, self._builder)

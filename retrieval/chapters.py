@@ -400,7 +400,6 @@ class DocumentCounts:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, caption: str) -> None:
-        """Count one more caption."""
         self.documents += 1
         self.counts.update(set(terms(caption)))
 

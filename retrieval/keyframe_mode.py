@@ -307,13 +307,11 @@ def _closeness_by_words(
 
 
 def shown_image(video: str, frame: KeyframeOnClip, description: str, score: float) -> ShownImage:
-    """Return a keyframe as an image of a search."""
     known = {name: getattr(frame, name) for name in ("id", "clip", "time_ms", "blob")}
     return ShownImage(video=video, description=description, score=score, **known)
 
 
 def image_evidence(shown: ShownImage) -> Evidence:
-    """Return an image as evidence."""
     return Evidence(
         ref=shown.ref,
         video=shown.video,

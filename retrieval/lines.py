@@ -120,7 +120,6 @@ class LineSet:
 
     @cached_property
     def rows(self) -> list[tuple[str, StoredLine]]:
-        """The video and row of every line."""
         self.read_lines(range(self.line_count))
         return [self.line(number) for number in range(self.line_count)]
 
@@ -197,12 +196,10 @@ class ViewLine:
 
     @property
     def span(self) -> TimeSpan:
-        """The span of the line."""
         return TimeSpan.of(self.line.start_ms, max(self.line.start_ms, self.line.end_ms))
 
     @property
     def spoken(self) -> bool:
-        """Whether the line is speech."""
         return self.line.source in SPOKEN and not self.names_somebody
 
     @property

@@ -36,7 +36,6 @@ class WeightedGraph:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
         return len(self.roots)
 
 

@@ -30,7 +30,6 @@ class ViewPerson:
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
-        """Every tag of the character."""
         return self.character.tags
 
     @cached_property

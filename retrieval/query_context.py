@@ -119,7 +119,6 @@ class QueryContext:
 
     @property
     def people(self) -> ViewPeople:
-        """The people of the view."""
         return self.question.people
 
     def scope(self, video: str) -> Scope:
@@ -172,7 +171,6 @@ class QueryContext:
         )
 
     def row_evidence(self, video: str, line: StoredLine, score: float) -> Evidence:
-        """Return a line of a video as evidence."""
         return Evidence(
             ref=f"m{line.id}",
             video=video,
@@ -183,7 +181,6 @@ class QueryContext:
         )
 
     def segment_evidence(self, segment: Segment, score: float) -> Evidence:
-        """Return a segment as evidence."""
         names = self.people.names(segment.video)
         return Evidence(
             ref=f"s{segment.id}",

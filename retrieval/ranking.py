@@ -53,7 +53,6 @@ class PreparedQuestion:
 
     @cached_property
     def timed(self) -> bool:
-        """Whether its options are times."""
         return bool(self.options) and questions.are_times(self.options, self.now_s)
 
     @cached_property

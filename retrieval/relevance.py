@@ -112,7 +112,6 @@ class SignalScale:
     weight: float
 
     def of(self, values: NDArray[np.floating]) -> Scores:
-        """Scale values."""
         return np.asarray((values.astype(np.float64) - self.mean) * self.weight)
 
 

@@ -209,7 +209,6 @@ class WordHits:
         return clips
 
     def inverse_document_frequency(self, word: str) -> float:
-        """Return the inverse document frequency of a word over cells."""
         places, _ = self.counts.get(word, (np.zeros(0), None))
         return inverse_document_frequency(self.cells, len(places))
 

@@ -416,7 +416,6 @@ _ENDS = re.compile(r"[.!?…。！？][\"'”’)\]」』]*$")
 
 
 def complete_sentences(line_set: LineSet, line: int) -> tuple[int, ...]:
-    """Return a line with the lines before and after it that continue its sentences."""
     lines = [line]
     while len(lines) <= REACH and _continues(
         line_set, before := _adjacent(line_set, lines[0], -1), lines[0]

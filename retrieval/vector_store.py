@@ -57,7 +57,6 @@ class MemoryVectorStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> Store:
-        """The store."""
         return self._store
 
     def add(self, nodes: Sequence[BaseNode], **_: Any) -> list[str]:

@@ -300,7 +300,6 @@ class JobState(StrEnum):
 
 
 def write_exit_code(path: Path, code: int) -> None:
-    """Write down the exit code of a job."""
     with suppress(OSError):
         path.write_text(str(code))
 

@@ -339,7 +339,6 @@ def _version(name: str) -> str:
 
 
 def disk_space(store: Store) -> DiskSpace:
-    """Return the disk usage."""
     disk = shutil.disk_usage(store.home.root)
     with store.begin() as session:
         return DiskSpace(database_bytes(session), blob_bytes(session), disk.free, disk.total)

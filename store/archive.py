@@ -95,7 +95,6 @@ def read_lines(path: Path, file: IO[bytes], limits: ImportLimits) -> Iterator[by
 
 
 def line_too_long(path: Path, limits: ImportLimits) -> InputError:
-    """Return the error for a line that is too long."""
     return too_large(path, "a line is too long, in MB", "line_mb", limits.line_mb)
 
 
@@ -188,7 +187,6 @@ class Manifest(Frozen):
         return sum(map(self.rows, RIGHTS_TABLES))
 
     def parts(self) -> list[BackupPart]:
-        """Return all parts except the manifest."""
         return [*(part.part for part in self.tables), self.images]
 
 
@@ -213,7 +211,6 @@ class PartWriter(io.RawIOBase):
         return len(block)
 
     def manifest_entry(self) -> BackupPart:
-        """Return the part's entry for the manifest."""
         return BackupPart(name=self._name, size=self._size, sha256=self._sha.hexdigest())
 
 
@@ -233,7 +230,6 @@ class ArchiveWriter:
             yield PartWriter(name, file)
 
     def close(self, manifest: Manifest) -> None:
-        """Write the manifest."""
         text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False)
         with self.part(MANIFEST_MEMBER) as file:
             file.write(text.encode())

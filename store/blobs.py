@@ -104,7 +104,6 @@ class BlobStore:
         return f"{self._root}/{sha[:2]}/{sha}"
 
     def exists(self, sha: str) -> bool:
-        """Check whether the blob exists."""
         return bool(self._fs.exists(self.path(sha)))
 
     def delete(self, sha: str) -> None:

@@ -87,7 +87,6 @@ class Store:
 
     @cached_property
     def turns(self) -> PriorityLock:
-        """The priority lock of this database."""
         return PriorityLock(self.psycopg_url)
 
     def for_viewer(self, viewer: str) -> Store:

@@ -23,7 +23,6 @@ def is_lost(connection: Connection) -> bool:
 
 
 def driver_of(connection: Connection) -> psycopg.Connection[Any]:
-    """Return psycopg's connection."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the engine's only driver
     return driver

@@ -365,7 +365,6 @@ class RowMapping:
         }
 
     def is_imported(self, table: str, row: Row) -> bool:
-        """Check whether a row is imported."""
         if table in EXPERIENCE:
             return False  # Skills are learned from what was judged here.
         if table == "questions":

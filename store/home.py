@@ -206,7 +206,6 @@ def write_recap_file(home: Home, period: str, name: str, text: str) -> Path:
 
 
 def remove_recap_files(home: Home, video: str) -> None:
-    """Remove the files of recaps that a video is in."""
     for name in (video, ALL):
         for path in home.recaps.glob(f"*/{name}.md"):
             path.unlink(missing_ok=True)

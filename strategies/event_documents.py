@@ -50,17 +50,14 @@ class EventDocument(Node):
 
     @property
     def lines(self) -> list[str]:
-        """Return its lines."""
         return self.text.split(BREAK)
 
     @cached_property
     def terms(self) -> list[str]:
-        """Return its terms."""
         return terms(self.text)
 
     @cached_property
     def line_terms(self) -> list[frozenset[str]]:
-        """Return the terms of each line."""
         return [frozenset(terms(line)) for line in self.lines]
 
     def best_lines(self, words: Collection[str], most: int) -> list[str]:
@@ -97,7 +94,6 @@ class EventDocuments:
         return iter(self._documents)
 
     def those(self, keep: Callable[[EventDocument], bool]) -> EventDocuments:
-        """Return some of the documents."""
         return EventDocuments([one for one in self._documents if keep(one)], self._scale)
 
     def scores(self, query: str, vector: Vector) -> Scores:
@@ -119,7 +115,6 @@ class EventDocuments:
         return np.asarray(found, np.float64)
 
     def rarities(self, text: str) -> dict[str, float]:
-        """Return the terms of a text with how rare each is."""
         return {
             term: math.log1p(len(self._documents) / max(1, self._counts[term]))
             for term in terms(text)
@@ -144,7 +139,6 @@ class FoundDocument:
 
     @property
     def piece(self) -> Evidence:
-        """Return it as evidence."""
         one = self.document
         score = min(1.0, max(0.0, self.score))
         text = " ".join(one.lines)

@@ -55,7 +55,6 @@ class KeptFrame:
 
     @property
     def ref(self) -> str:
-        """Return what cites it."""
         return f"f{self.frame.id}"
 
 

@@ -77,7 +77,6 @@ class AskingPolicy:
         last: bool = False,
         temperature: float = 0.0,
     ) -> Reply:
-        """Ask for a reply by rules and a page, with pictures."""
         shown = shown or inform.LoadedPictures()
         return self._calls.ask(
             purpose,
@@ -172,7 +171,6 @@ def offering(reply: type[Reply], offered: Collection[str]) -> type[Reply]:
 
 
 def use_tool(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
-    """Return the action that uses a tool."""
     return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
 
 

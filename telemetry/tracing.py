@@ -198,7 +198,6 @@ class Span:
             yield self
 
     def end(self, error: BaseException | None = None) -> None:
-        """End it, with an error if there was one."""
         prominent = self.work in _LOGGED_AT_INFO
         extra = {"homer": {**self.ids, **self.fields, "ms": round(self.seconds * 1000)}}
         if error is None or isinstance(error, KeyboardInterrupt):

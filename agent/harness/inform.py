@@ -80,7 +80,6 @@ def card(retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> 
 def card_lines(
     retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool
 ) -> tuple[CardLine, ...]:
-    """Return the lines of the card of a search."""
     shown = [e for e in retrieval.evidence if not (repeats and e.ref in seen)]
     lines = [f'<card mode="{retrieval.mode}" query="{quote_label(retrieval.query, 120)}">']
     if retrieval.refused:
@@ -327,12 +326,10 @@ class LoadedPictures:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the label of each image."""
         return tuple(picture.label for picture in self.pictures)
 
     @property
     def refs(self) -> tuple[str, ...]:
-        """Return the refs of the images that have one."""
         return tuple(picture.ref for picture in self.pictures if picture.ref)
 
 

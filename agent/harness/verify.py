@@ -22,7 +22,6 @@ def _pieces(text: str) -> list[str]:
 
 
 def payload_words(retrieval: EvidenceRetrieved) -> frozenset[str]:
-    """Return the fingerprint of one retrieval."""
     return fingerprint((e.text for e in retrieval.evidence), retrieval.query)
 
 

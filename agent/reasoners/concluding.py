@@ -345,5 +345,4 @@ def quotes_for(
 
 
 def answering_subtasks(subtasks: Sequence[Subtask]) -> list[Subtask]:
-    """Return the subtasks that were not given up."""
     return [task for task in subtasks if task.state is not SubtaskState.ABANDONED]

@@ -45,7 +45,6 @@ class CompletedRound(Frozen):
 
     @property
     def card(self) -> str:
-        """Return the whole card."""
         return "\n".join(line.text for line in self.lines)
 
 

@@ -102,7 +102,6 @@ class SubtaskReply(BaseReply):
     )
 
     def draft(self) -> SubtaskDraft:
-        """Return the draft for the ledger."""
         return SubtaskDraft(text=self.text, depends=subtasks_in(self.depends))
 
 
@@ -158,7 +157,6 @@ class ActReply(BaseReply):
         return read_lines(text)
 
     def decision(self) -> Action:
-        """Return the action for the machine."""
         cited = refs_in(self.citations)
         return Action(
             kind=self.action,
@@ -208,7 +206,6 @@ class ResolutionReply(BaseReply):
     support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
 
     def resolution(self) -> Resolution:
-        """Return the resolution for the machine."""
         refs = refs_in(self.evidence)
         return Resolution(
             subtask=_id(self.subtask),
@@ -227,7 +224,6 @@ class AssessReply(BaseReply):
     )
 
     def assessment(self) -> Assessment:
-        """Return the assessment for the machine."""
         return Assessment(
             resolved=tuple(reply.resolution() for reply in self.resolved),
             reopened=tuple(_id(name) for name in self.reopened),
@@ -257,7 +253,6 @@ class LookReply(AssessReply):
     )
 
     def assessment(self) -> Assessment:
-        """Return the assessment for the machine."""
         seen = tuple(one for reply in self.seen for one in reply.notes())
         return super().assessment().model_copy(update={"seen": seen})
 
@@ -277,7 +272,6 @@ class ReplanReply(BaseReply):
     abandon: Texts = Field(default_factory=list, json_schema_extra=FEW)
 
     def edits(self) -> Edits:
-        """Return the edits for the ledger."""
         return Edits(
             rewrite=tuple(Rewrite(id=_id(r.id), text=r.text) for r in self.rewrite),
             add=tuple(draft.draft() for draft in self.add),
@@ -298,7 +292,6 @@ class ConcludeReply(BaseReply):
     not_in_memory: bool = False
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion for the machine."""
         cited = refs_in(self.citations)
         return Conclusion(
             text=self.answer.strip(),

@@ -103,7 +103,6 @@ def _video(row: Row) -> str:
 
 
 def own_question(row: Row) -> dict[str, Any]:
-    """Read a question."""
     options, answer = _options(row), row.text("answer", default="")
     chosen = row.text("answer_option", default="")
     if not chosen and answer in options:

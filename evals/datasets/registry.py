@@ -89,7 +89,6 @@ class Census:
 
 
 def census(copy: Dataset, published: Counts) -> Census:
-    """Count ``copy``."""
     questions = copy.questions
     types = Counter(kind for question in questions for kind in question.types)
     counts = {

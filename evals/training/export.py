@@ -44,7 +44,6 @@ Message = dict[str, Any]
 
 
 def prompt_of(question: Question) -> list[Message]:
-    """Return the messages that a question is asked with."""
     lines = [question.text]
     lines += [f"{ascii_uppercase[n]}. {option}" for n, option in enumerate(question.options)]
     if question.as_of_ms is not None:

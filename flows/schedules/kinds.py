@@ -128,7 +128,6 @@ class ScheduleKind:
 
     @property
     def flow(self) -> str:
-        """Return the path of its flow."""
         return f"{self.module}.{self.name}"
 
     @property

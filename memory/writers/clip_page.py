@@ -83,7 +83,6 @@ PromptParts = Mapping[str, Sequence[PromptItem]]
 
 
 def count_tokens(parts: PromptParts) -> int:
-    """Count the tokens of all parts."""
     return sum(item.tokens for items in parts.values() for item in items)
 
 

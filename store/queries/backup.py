@@ -169,7 +169,6 @@ def analyze_tables(connection: Connection) -> None:
 
 
 def set_library_id(session: Session, name: str) -> None:
-    """Set the library's id."""
     session.execute(text("UPDATE library SET id = :name"), {"name": name})
 
 

@@ -125,7 +125,6 @@ def recordings_in(session: Session, video_id: str, span: TimeSpan) -> list[Store
 
 
 def size_of_recordings(session: Session, video_id: str) -> int:
-    """Return the bytes of all recordings of a video."""
     row, blob = StreamClipRow, BlobRow
     query = select(func.coalesce(func.sum(blob.size), 0)).select_from(row)
     query = query.join(blob, and_(blob.video_id == row.video_id, blob.sha256 == row.recording))

@@ -290,7 +290,6 @@ def stated_support(
 def identities_of(
     session: Session, video_id: str, rows: Collection[int] | None = None
 ) -> list[Identity]:
-    """Return the identities of a video, or those of these rows, by row."""
     query = select(IdentityRow).where(IdentityRow.video_id == video_id)
     if rows is not None:
         query = query.where(is_any_of(IdentityRow.id, rows))

@@ -280,7 +280,6 @@ class ClipStates:
 def clip_states(
     session: Session, video_id: str, start: int, stop: int, also: Sequence[int]
 ) -> ClipStates:
-    """Return the states of clips ``start <= clip < stop`` and of ``also``."""
     of_video = ClipRow.video_id == video_id
     wanted = or_(and_(ClipRow.clip >= start, ClipRow.clip < stop), ClipRow.clip.in_(also))
     state = case((is_left(), str(ClipState.FAILED)), else_=ClipRow.state)

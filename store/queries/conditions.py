@@ -113,7 +113,6 @@ def last_clip_of(scopes: Sequence[Scope]) -> str:
 
 
 def view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:
-    """Return the parameters of a view."""
     return {
         "videos": text_array([scope.video for scope in scopes]),
         # As text too: psycopg takes long for each number of a list.

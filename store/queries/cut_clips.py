@@ -332,7 +332,6 @@ def trajectory_texts(session: Session, video_id: str, first: int) -> Iterator[tu
 
 
 def running_trajectories(session: Session, video_id: str) -> set[str]:
-    """Return the running trajectories over a video."""
     trajectories = select(TrajectoryVideoRow.trajectory_id).where(
         TrajectoryVideoRow.video_id == video_id
     )
@@ -343,7 +342,6 @@ def running_trajectories(session: Session, video_id: str) -> set[str]:
 
 
 def delete_trajectories_and_results(session: Session, ids: Sequence[str]) -> None:
-    """Delete trajectories and their evaluation results."""
     session.execute(delete(EvalResultRow).where(EvalResultRow.trajectory_id.in_(ids)))
     delete_runs(session, ids)
 
@@ -358,7 +356,6 @@ def result_texts(session: Session, video_id: str) -> Iterator[tuple[tuple[str, s
 
 
 def delete_result(session: Session, key: tuple[str, str, str]) -> None:
-    """Delete an evaluation result."""
     row = EvalResultRow
     session.execute(delete(row).where(row.run == key[0], row.arm == key[1], row.question == key[2]))
 

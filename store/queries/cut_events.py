@@ -67,7 +67,6 @@ def cut_segments(
 
 
 def revisions_of_clips(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
-    """Return the rows of the revisions that have any of these clips."""
     row = SegmentRevisionRow
     query = select(row.id).join(SegmentRow, SegmentRow.id == row.segment_id)
     return set(
@@ -98,7 +97,6 @@ def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[in
 
 
 def load_cut_revision(session: Session, row_id: int) -> CutRevision:
-    """Return a revision that is to be rewritten."""
     row = SegmentRevisionRow
     query = select(row.segment_id, SegmentRow.number, row.clips, row.from_clip)
     query = query.join(SegmentRow, SegmentRow.id == row.segment_id).where(row.id == row_id)
@@ -107,7 +105,6 @@ def load_cut_revision(session: Session, row_id: int) -> CutRevision:
 
 
 def labels_of_other_segments(session: Session, video_id: str, segment: int) -> set[str]:
-    """Return every label that other segments of the video ever had."""
     row = SegmentRevisionRow
     query = select(row.label).join(SegmentRow, SegmentRow.id == row.segment_id)
     others = and_(SegmentRow.video_id == video_id, row.segment_id != segment)

@@ -104,7 +104,6 @@ def list_runs(
 
 
 def count_runs(session: Session) -> int:
-    """Return the number of runs."""
     return session.scalar(select(func.count()).select_from(EvalRunRow)) or 0
 
 
@@ -135,7 +134,6 @@ def set_trajectory(session: Session, run: str, slot: Slot, trajectory: str) -> N
 
 
 def set_verdict(session: Session, run: str, slot: Slot, verdict: Verdict) -> None:
-    """Set the verdict on a question of a run."""
     values = {"verdict": verdict.model_dump(mode="json")}
     session.execute(update(EvalResultRow).where(*_is_slot(run, slot)).values(**values))
 
@@ -231,20 +229,17 @@ def slot_cost(session: Session, run: str, slot: Slot) -> float:
 
 
 def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]) -> None:
-    """Record that a batch was learned from."""
     values = {"run": run, "batch": batch, "learned": dict(learned)}
     session.execute(insert(EvalBatchRow).values(values).on_conflict_do_nothing())
 
 
 def learned_batches(session: Session, run: str) -> dict[int, Mapping[str, Any]]:
-    """Return what was learned from each batch."""
     row = EvalBatchRow
     query = select(row.batch, row.learned).where(row.run == run).order_by(row.batch)
     return dict(session.execute(query).all())
 
 
 def learned_videos(session: Session, skills: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Return the videos whose questions each of these skills was learned from."""
     observation, trajectory_video = ObservationRow, TrajectoryVideoRow
     query = (
         select(observation.skill, trajectory_video.video_id)

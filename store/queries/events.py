@@ -90,7 +90,6 @@ def delete_event_graph(session: Session, video_id: str) -> None:
 
 
 def last_patch(session: Session, video_id: str) -> PatchAt | None:
-    """Return the latest patch of a video."""
     query = select(PatchRow).where(PatchRow.video_id == video_id)
     row = session.scalars(query.order_by(PatchRow.at_clip.desc()).limit(1)).first()
     return _patch(row) if row else None
@@ -215,7 +214,6 @@ def segment_ids(session: Session, video_id: str, numbers: Iterable[int]) -> dict
 
 
 def next_segment_number(session: Session, video_id: str) -> int:
-    """Return the number of the next new segment."""
     query = select(func.max(SegmentRow.number)).where(SegmentRow.video_id == video_id)
     last = session.scalar(query)
     return 0 if last is None else last + 1
@@ -267,7 +265,6 @@ def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[st
 
 
 def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
-    """Close edges after ``clip``."""
     if edge_ids:
         open_edges = and_(is_any_of(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
         _update(session, update(EdgeRow).where(open_edges).values(to_clip=clip))
@@ -279,7 +276,6 @@ def _update(session: Session, change: Update) -> None:
 
 
 def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[int, TimeSpan]:
-    """Return the span of each of these clips."""
     query = select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms).where(
         ClipRow.video_id == video_id, is_any_of(ClipRow.clip, clips)
     )
@@ -289,7 +285,6 @@ def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[in
 def done_spans(
     session: Session, video_id: str, clips: Iterable[int], last_clip: int
 ) -> dict[int, TimeSpan]:
-    """Return the spans of those of ``clips`` that are done and not after ``last_clip``."""
     done = select(ClipRow.clip).where(
         ClipRow.video_id == video_id,
         # Writers may name any number; the column's type would reject larger ones.

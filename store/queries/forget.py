@@ -118,7 +118,6 @@ def traces_of(session: Session, video_id: str, identities: Sequence[int]) -> Tra
 def copy_table_rows(
     session: Session, table: type[Base], where: ColumnElement[bool]
 ) -> Iterator[Copy]:
-    """Yield copies of the rows of a table."""
     name = table.__tablename__
     row = cast(func.to_jsonb(literal_column(name)), Text)
     for content in session.scalars(select(row).select_from(table).where(where)):
@@ -253,7 +252,6 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
 
 
 def row_condition(row: NamedRow) -> ColumnElement[bool]:
-    """Return the condition for the row."""
     return and_(*(row.table.__table__.c[name] == value for name, value in row.key.items()))
 
 

@@ -169,13 +169,11 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
 
 
 def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:
-    """Return the kept frame with that id if it is of that video."""
     found = _frames(session, FrameRow.video_id == video_id, FrameRow.id == number)
     return found[0] if found else None
 
 
 def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[BuiltFrame]:
-    """Return those of these kept frames that are in ``scope``."""
     row = FrameRow
     in_scope = and_(row.video_id == scope.video, row.clip <= scope.last_clip)
     return _frames(session, in_scope, row.id.in_(sorted(ids)))
@@ -202,7 +200,6 @@ def kept_images(session: Session, video_id: str) -> list[StoredFrame]:
 
 
 def delete_kept(session: Session, ids: Collection[int]) -> None:
-    """Delete kept frames."""
     session.execute(delete(FrameRow).where(FrameRow.id.in_(ids)))
 
 

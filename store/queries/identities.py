@@ -160,7 +160,6 @@ def change_exemplars(
 
 
 def sighted_identities(session: Session, video_id: str, clip: int) -> dict[Sighted, Identity]:
-    """Return whose each sighting of a clip is."""
     row = SightingRow
     query = (
         select(row.start_ms, row.end_ms, row.box, IdentityRow)
@@ -367,7 +366,6 @@ def best_crops(session: Session, identities: Sequence[int], last_clip: int) -> d
 
 
 def centres_of(session: Session, identities: Sequence[int]) -> Mapping[int, _Centre]:
-    """Return the centre of each of these identities that has exemplars."""
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)

@@ -45,7 +45,6 @@ def frame_near(
 
 
 def frame_of(session: Session, video_id: str, frame_id: int) -> KeyframeOnClip | None:
-    """Return the keyframe with that id if it is of that video."""
     row = KeyframeRow
     of_video = and_(row.video_id == video_id, row.id == frame_id)
     return _first(session, KEYFRAMES.where(of_video))

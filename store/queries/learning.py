@@ -208,7 +208,6 @@ def source_questions(session: Session, skills: Sequence[str], most: int) -> dict
 
 
 def latest_skill_version(session: Session, name: str) -> Skill | None:
-    """Return the latest version of a skill, or None."""
     skill_versions = stored.skill_versions(session, name)
     return skill_versions[-1] if skill_versions else None
 

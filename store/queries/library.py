@@ -142,8 +142,6 @@ def watch_rate(session: Session, video_id: str, clips: int) -> WatchRate | None:
 
 
 def video_holdings(session: Session, video_id: str) -> Holdings:
-    """Return counts of what a video holds."""
-
     def count(row: Any) -> int:
         return session.scalar(select(func.count()).where(row.video_id == video_id)) or 0
 
@@ -316,5 +314,4 @@ def put_search(session: Session, name: str, query: dict[str, Any]) -> None:
 
 
 def delete_search(session: Session, name: str) -> None:
-    """Delete a search."""
     session.execute(delete(SavedSearchRow).where(SavedSearchRow.name == name))

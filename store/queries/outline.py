@@ -265,7 +265,6 @@ def count_segments(session: Session, video_id: str, clip: int) -> int:
 
 
 def edges_at(session: Session, video_id: str, clip: int) -> list[Edge]:
-    """Return the edges of a video as of ``clip``, by id."""
     return _edges(session, clip, EdgeRow.video_id == video_id)
 
 

@@ -43,7 +43,6 @@ def lock_video(session: Session, video_id: str) -> None:
 
 
 def clip_state(session: Session, video_id: str, clip: int) -> str | None:
-    """Return the state of a clip; None where the video has no such clip."""
     where = and_(ClipRow.video_id == video_id, ClipRow.clip == clip)
     return session.scalar(select(ClipRow.state).where(where))
 
@@ -181,5 +180,4 @@ def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None
 
 
 def title_of(session: Session, video_id: str) -> str:
-    """Return the title of a video, "" if there is no such video."""
     return session.scalar(select(VideoRow.title).where(VideoRow.id == video_id)) or ""

@@ -71,7 +71,6 @@ def _applies_to(name: str) -> ColumnElement[bool]:
 
 
 def list_grants(session: Session) -> list[Grant]:
-    """Return all grants."""
     row = GrantRow
     query = select(row).order_by(row.is_group, row.grantee, row.folder, row.video_id)
     rows = session.scalars(query)
@@ -107,7 +106,6 @@ def _is(grant: Grant) -> ColumnElement[bool]:
 
 
 def list_members(session: Session) -> list[Membership]:
-    """Return the members of all groups."""
     row = GroupMemberRow
     query = select(row.group_name, row.member).order_by(row.group_name, row.member)
     return [Membership(group=group, member=member) for group, member in session.execute(query)]

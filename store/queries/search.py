@@ -147,7 +147,6 @@ def cited_segments(
 
 
 def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[KeyframeOnClip]:
-    """Return those of ``ids`` that are in ``scope``."""
     row = KeyframeRow
     rows = session.execute(
         KEYFRAMES.where(

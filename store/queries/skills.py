@@ -43,7 +43,6 @@ def count_skills(session: Session, words: str = "") -> int:
 
 
 def find_skill(session: Session, name: str) -> LatestVersion | None:
-    """Return the latest version of the skill with that name."""
     row = session.scalars(_latest().where(SkillRow.name == make_storable(name))).first()
     return LatestVersion(Skill.model_validate(row.payload), row.banned) if row else None
 

@@ -67,7 +67,6 @@ def add_clip(
 
 
 def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
-    """Add gaps of a stream."""
     rows = [
         {
             "video_id": video_id,

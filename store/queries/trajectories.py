@@ -78,7 +78,6 @@ def add_trajectory(
 
 
 def trajectory_exists(session: Session, trajectory: str) -> bool:
-    """Check whether a trajectory exists."""
     return session.get(TrajectoryRow, trajectory) is not None
 
 

@@ -303,7 +303,6 @@ class FailedItem(NamedTuple):
 
 
 def processed_items(session: Session, keys: Collection[str]) -> set[str]:
-    """Return those of ``keys`` that were processed."""
     return set(session.scalars(select(TakenRow.key).where(TakenRow.key.in_(keys))))
 
 

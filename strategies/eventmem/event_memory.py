@@ -76,7 +76,6 @@ class EventMemory:
 
     @property
     def state(self) -> EventMemoryState:
-        """Return what is carried on."""
         return EventMemoryState(segmentation=self._segmentation.state, events=self._memory.events)
 
     def add(self, time_ms: int, image: Image) -> None:
@@ -219,7 +218,6 @@ class Recall:
         self._settings, self._builder = settings, builder
 
     def each(self, view: MemoryView) -> list[ShortTerm]:
-        """Return the short-term memory of each video of a view."""
         return [self.at(scope, view.as_of_ms) for scope in view.scopes]
 
     def at(self, scope: Scope, as_of_ms: int | None) -> ShortTerm:

@@ -44,7 +44,6 @@ class Presence:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Return both."""
         return (*self.people, *self.things)
 
 

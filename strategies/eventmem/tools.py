@@ -56,7 +56,6 @@ class EventTools:
         self._recall = Recall(store, self._frames, settings, name)
 
     def by_name(self) -> dict[str, RunTool]:
-        """Return the tools by their names."""
         return {
             SHORT: self.short_term,
             SEARCH: self.search_memory,

@@ -56,7 +56,6 @@ class KeyframeArguments(ModeArguments):
 
 
 def mode_tool(mode: Mode) -> Tool:
-    """Return a retrieval mode as a tool."""
     arguments = KeyframeArguments if mode is Mode.KEYFRAME else ModeArguments
     return Tool(str(mode), DESCRIPTIONS[mode], arguments)
 

@@ -189,7 +189,6 @@ class _Made:
         return f"{self.macro.label}: {self.macro.text}"
 
     def texts(self) -> Iterator[str]:
-        """Yield all that is embedded of it."""
         yield self.text
         yield from (node.text for node in self.nodes)
         yield from (entity_text(key, known) for key, known in self.entities.items())

@@ -104,7 +104,6 @@ def super_text(one: SuperEvent) -> str:
 
 
 def stored_super(node: Node) -> SuperEvent:
-    """Return a super event from its node."""
     description, *lines = node.text.split("\n")
     inner = [match.groups() for line in lines if (match := _INNER.fullmatch(line))]
     outer = [match.groups() for line in lines if (match := _OUTER.fullmatch(line))]

@@ -54,7 +54,6 @@ class Vertex:
 
     @property
     def words(self) -> str:
-        """Return all that it says."""
         return f"{self.label}: {self.text}" if self.label and self.text else self.label or self.text
 
 
@@ -68,7 +67,6 @@ class VertexEdge:
     macro: str | None = None
 
     def other(self, ref: str) -> str:
-        """Return the end that is not this one."""
         return self.object if self.subject == ref else self.subject
 
 
@@ -285,7 +283,6 @@ class HierarchyView:
 
     @cached_property
     def edges_of(self) -> Mapping[str, list[VertexEdge]]:
-        """Return the edges from and to each vertex."""
         found = defaultdict[str, list[VertexEdge]](list)
         for edge in self.edges:
             for end in dict.fromkeys((edge.subject, edge.object)):

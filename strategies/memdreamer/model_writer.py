@@ -225,7 +225,6 @@ class HierarchyByModel:
         return SuperEvent(run, best.label, best.text, {**one.inner, **other.inner}, outer)
 
     def root(self, title: str, supers: Sequence[SuperEvent]) -> Root:
-        """Return what the model says of the whole."""
         texts = [f"{one.label} {one.text}" for one in supers]
         rules = prompt(
             "root_system",

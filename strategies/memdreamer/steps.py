@@ -41,7 +41,6 @@ HIDDEN = frozenset({"query", "options"})
 
 
 def step_system(tools: Iterable[Tool], rounds: int, *, options: bool) -> str:
-    """Return the instructions of the rounds."""
     choice = prompt("step_options" if options else "step_open")
     named = "\n".join(f"- {tool.name}({_signature(tool)}): {tool.description}" for tool in tools)
     return prompt("step_system", tools=named, rounds=rounds, choice=f"\n{choice}")
@@ -234,7 +233,6 @@ class ToolArgumentsReply(BaseReply):
     direction: Way | None = None
 
     def given(self) -> dict[str, Any]:
-        """Return the arguments that are not empty."""
         return {
             name: value for name, value in self.model_dump().items() if value not in (None, "", [])
         }

@@ -20,7 +20,6 @@ from strategies.memdreamer import levels
 
 
 def vertex_of(node: Node) -> EntityKey:
-    """Return the vertex that stands for a node."""
     return EntityKey(levels.VERTEX_KINDS[node.level], str(node.number))
 
 

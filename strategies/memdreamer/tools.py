@@ -99,7 +99,6 @@ class HierarchyTools:
         self._latest: tuple[object, Supported] | None = None
 
     def by_name(self) -> dict[str, RunTool]:
-        """Return the tools by their names."""
         return {
             settings.GET_SUMMARY: self.get_summary,
             settings.GET_SUPER_EVENTS: self.get_super_events,

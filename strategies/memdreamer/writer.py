@@ -358,7 +358,6 @@ class RuleWriter:
     def graph(
         self, episode: Episode, numbers: Numbers, types: dict[str, str], people: Sequence[str]
     ) -> Subgraph:
-        """Return the graph of an episode from its lines."""
         graph = RuleGraph(self._parser, episode.span, numbers, types, people)
         return graph.read(episode.lines)
 
@@ -374,7 +373,6 @@ class RuleWriter:
         return self.super_of(run, {macro.number: macro for macro in macros})
 
     def super_of(self, run: Run, macros: dict[int, Node]) -> SuperEvent:
-        """Return the super event of some macro events."""
         own = [macros[number] for number in run]
         centre = np.sum([direction(macro) for macro in own], axis=0)
         chosen: list[Node] = []

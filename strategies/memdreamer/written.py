@@ -233,7 +233,6 @@ def line_text(line: Memory) -> str:
 
 
 def shown_texts(lines: Sequence[Memory]) -> list[Memory]:
-    """Return the lines that are text on screen."""
     return [
         line
         for line in lines

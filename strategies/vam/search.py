@@ -156,7 +156,6 @@ class Search:
         results: Results,
         began: datetime | None,
     ) -> TimeSpan | None:
-        """Return the time that is searched; None for all."""
         times = arguments.times
         if times is None:
             results.searched["all times"] = None

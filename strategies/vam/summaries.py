@@ -55,7 +55,6 @@ class SummaryWindow(NamedTuple):
 
     @property
     def from_clip(self) -> int:
-        """Return the clip after which all of them were known."""
         return max(one.from_clip for one in self.documents)
 
 

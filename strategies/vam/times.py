@@ -234,7 +234,6 @@ def _on_day(day: datetime, time: str) -> datetime:
 
 
 def clock_words(began: datetime, span: TimeSpan) -> str:
-    """Return when a span was: ``2026-11-26 14:05:10 to 14:07:00``."""
     times = (timedelta(milliseconds=ms) for ms in (span.start_ms, span.end_ms))
     start, end = ((began + time).astimezone() for time in times)
     last = "%H:%M:%S" if start.date() == end.date() else "%Y-%m-%d %H:%M:%S"

@@ -82,7 +82,6 @@ class Thinning:
 
     @property
     def state(self) -> ThinningState:
-        """Return what is carried on."""
         pairs = zip(self._frames, self._intervals, strict=True)
         return ThinningState(
             tiers=tuple(TierState(frames=tuple(times), interval=last) for times, last in pairs),
@@ -207,7 +206,6 @@ class VisualMemory:
 
     @property
     def state(self) -> VisualState:
-        """Return what is carried on."""
         return VisualState(
             plane=self._gates.last,
             moments=self._moments.state,

@@ -24,7 +24,6 @@ MENTIONED = "is mentioned"
 
 
 def level_of(scale_ms: int) -> str:
-    """Return how the level of a scale is stored."""
     return f"{scale_ms // SECOND} s"
 
 
@@ -44,7 +43,6 @@ class ScaleWindow(Frozen):
 
     @property
     def end_ms(self) -> int:
-        """When it is complete."""
         return (self.number + 1) * self.scale_ms
 
 

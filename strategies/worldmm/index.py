@@ -77,7 +77,6 @@ class WorldIndex:
         return tuple(sorted(found, key=lambda level: int(level.split()[0])))
 
     def scale(self, level: str, last_clip: int) -> ScaleView:
-        """Return a scale as of a clip."""
         nodes = [
             node for node in self._built.nodes if node.level == level and holds(node, last_clip)
         ]

@@ -28,7 +28,6 @@ REASON = "the sharpest of ten seconds"
 
 
 def segment_keeper(settings: WorldMemorySettings) -> FrameKeeper:
-    """Return what keeps a frame of each segment."""
     length = settings.segment_ms
 
     def keep(

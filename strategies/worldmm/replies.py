@@ -203,7 +203,6 @@ class WrittenCaption(BaseModel):
 
     @property
     def text(self) -> str:
-        """The caption on one line."""
         return one_line(self.caption)
 
     def complaints(self, lines: Iterable[str]) -> list[str]:
@@ -229,7 +228,6 @@ class WrittenTriple(BaseModel):
     object: Name
 
     def triple(self) -> Triple:
-        """Return it as a triple."""
         return Triple(
             subject=one_line(self.subject),
             predicate=one_line(self.predicate),
@@ -363,7 +361,6 @@ class DecideReply(BaseModel):
         return wrong
 
     def decision(self) -> Action:
-        """Return the action for the machine."""
         if self.action == "answer":
             return Action(kind="answer", reason=one_line(self.reason))
         query = one_line(self.query)

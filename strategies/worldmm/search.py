@@ -123,7 +123,6 @@ class _Scale:
     names: Texts
 
     def triple(self, number: int) -> Triple:
-        """Return a triple as it is shown."""
         one = self.view.triples[number]
         return Triple(
             subject=with_current_names(one.subject.name, self.names),
