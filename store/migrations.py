@@ -23,7 +23,7 @@ from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, driver_of, explain_failure, libpq_url, parse_url
 
 HEAD = "0001_4367230d"
-"""Until 1.0 the baseline is rewritten in place: this ends in the SHA-256 of its SQL, shortened."""
+"""The newest revision. That of 1.0.0, the baseline, ends in the SHA-256 of its SQL."""
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,8 @@ from memory.write_clip import remember
 from models.hub import FILES, missing_files
 from models.image_text import ImageTextEncoder, preprocess, read_preprocessing
 from models.ports import Image
-from models.profile import Profile
-from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.records import dump_video
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -135,13 +131,6 @@ def test_the_middle_is_taken_where_the_model_was_trained_so() -> None:
     assert values[0, 0].mean() < 0.1
 
 
-def test_the_profile_names_the_folder(tmp_path: Path) -> None:
-    folder = towers(tmp_path / "tiny")
-    made = Toolbox(Profile(name="p", images=f"clip:{folder}"), tmp_path).images
-    assert (made and made.name) == "clip:tiny"
-    assert Toolbox(Profile(name="p"), tmp_path).images is None
-
-
 # In memory
 
 
@@ -208,10 +197,3 @@ def test_vectors_of_another_model_are_not_compared(recorded_video: Filmed, tmp_p
     store, _ = recorded_video
     other = ImageTextEncoder(towers(tmp_path / "other"))
     assert found(store, other, "all red")[1] == found(store, None, "all red")[1]
-
-
-def test_vectors_are_part_of_the_dump(recorded_video: Filmed) -> None:
-    store, _ = recorded_video
-    with store.begin() as session:
-        rows = [json.loads(line) for line in dump_video(session, VIDEO)]
-    assert all(row["embedding"] for row in rows if row["row"] == "keyframe")

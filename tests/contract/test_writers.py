@@ -122,11 +122,6 @@ def window(*, lines: bool = True) -> EventWindow:
     )
 
 
-def test_the_writers_of_a_profile_are_those_it_names() -> None:
-    assert (local().clip.source, local().event.name) == ("", "rules")
-    assert (llm()[0].clip.source, llm()[0].event.name) == ("model", "openai:scripted")
-
-
 def test_a_model_that_is_not_set_up_is_told_of_at_once() -> None:
     profile = Profile(name="bare", writer="llm")
     with pytest.raises(SetupError, match="no language model for the role 'writer'"):

@@ -246,16 +246,6 @@ def test_beside_its_original_a_library_has_a_name_and_images_of_its_own(
         assert (all_images(store), all_images(twin)) == ({}, kept)
 
 
-def test_two_libraries_without_images_never_share_a_name(
-    store: Store, tmp_path: Path, make_database: Callable[[], str]
-) -> None:
-    back_up(store, tmp_path / "b", Quiet())
-    with open_store(store.home, make_database()) as twin:
-        restore_backup(named(twin), tmp_path / "b", Quiet())
-        assert name_of(twin) != name_of(store)
-        assert (store.home.blobs / name_of(twin)).is_dir()
-
-
 def test_lost_image_is_named_and_rest_is_kept(store: Store, tmp_path: Path, empty: Store) -> None:
     full_video.fill(store, FULL)
     gone = sorted(all_images(store))[0]

@@ -14,7 +14,6 @@ from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox
-from tests.support.runs import ask
 
 LINES: list[dict[str, Any]] = [
     {"id": "a", "video": PARTY[:6], "question": "What does Bob play?"},
@@ -40,15 +39,6 @@ def test_every_question_gets_a_line_and_none_is_asked_again(party: Store, tmp_pa
     assert all(e["end_s"] <= 90.0 for e in lines["c"]["retrieved"])
     assert answered_ids(out) == {"a", 7, "c"}
     assert list(run_batch(party, WordToolbox(), questions, answered_ids(out))) == []
-
-
-def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) -> None:
-    questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
-    lines = {r.id: r.line for r in run_batch(party, WordToolbox(), questions, workers=3)}
-    alone = ask(party, WordToolbox(), Question(text="What does Bob play?", videos=(PARTY,)))
-    line = lines["a"]
-    assert line is not None
-    assert (line["answer"], line["rounds"]) == (alone.answer.text, alone.rounds)
 
 
 class Unlucky(Runner):

@@ -15,7 +15,7 @@ from domain.memories import ClipMemories
 from flows import clip_memory
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
-from library.memory import dump_lines, show_video
+from library.memory import show_video
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
@@ -98,11 +98,3 @@ def test_what_each_clip_took_is_shown(workspace: Workspace, tmp_path: Path) -> N
     clip = show_video(workspace.store, "talk").clips[1]
     assert (clip.state, clip.error, clip.given_up) == ("done", None, False)
     assert (clip.cost.calls, clip.cost.failed) == (8, 6)
-
-
-def test_seconds_are_counted_and_are_not_in_the_dump(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.__dict__["writer"].broken = False
-    path = make_video(tmp_path / "talk.mp4", seconds=3.0, audio=None)
-    assert ingest(workspace, path).exit_code == 0
-    assert all(clip.seconds > 0 for clip in show_video(workspace.store, "talk").clips)
-    assert not any("seconds" in line for line in dump_lines(workspace.store, "talk"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -436,9 +435,3 @@ def test_half_a_span_reaches_to_the_end_and_a_wrong_one_is_refused(talk: Store, 
     assert homer("delete", VIDEO, "--from", "soon")[0] == 2
     assert homer("delete", VIDEO, "--from", "2:30", "--yes")[0] == 0
     assert list_deleted_spans(talk, VIDEO) == [TimeSpan.of(150_000, 180_000)]
-
-
-def test_json_of_a_deleted_clip_is_plain(talk: Store, homer: Any) -> None:
-    cut(talk)
-    shown = json.loads(homer("show", VIDEO, "--json")[1])
-    assert [clip["lines"] for clip in shown["clips"][2:4]] == [[], []]

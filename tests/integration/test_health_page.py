@@ -13,7 +13,7 @@ from domain.asking import Question
 from domain.errors import InputError, NotFound, SetupError
 from domain.media import ClipState
 from flows.schedules.kinds import ScheduleEntry, ScheduleRun
-from services.health import Check, disk_space, recent_failures, versions
+from services.health import Check, recent_failures
 from store.database import Store
 from store.queries.clips import mark_clip, memory_view
 from store.queries.trajectories import add_trajectory, end_trajectory
@@ -95,14 +95,6 @@ def test_what_failed_is_listed_the_latest_first(library: Store) -> None:
     assert EVIL in words(page)
     assert "why?" in words(page)
     assert not any(one.allow_html for one in page.markdown)
-
-
-def test_room_and_versions_are_reported(library: Store) -> None:
-    room = disk_space(library)
-    assert room.database > 1_000_000
-    assert room.images == 0
-    assert 0 < room.free <= room.total
-    assert versions()["streamlit"][0].isdigit()
 
 
 def test_a_file_of_a_schedule_that_could_not_be_watched_is_reported(library: Store) -> None:

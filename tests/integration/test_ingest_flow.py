@@ -40,7 +40,6 @@ from store.queries.clips import clips_of
 from store.queries.encoders import encoders_of_library
 from store.queries.evaluations import Slot
 from store.queries.records import dump_video
-from store.queries.videos import video_state
 from store.tables.schema import LibraryRow
 from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
@@ -313,15 +312,6 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
     with reached(prefect), get_client(sync_client=True) as client:
         output = {run.infrastructure_pid for run in client.read_flow_runs(limit=200)}
     assert f"{socket.gethostname()}:{os.getpid()}" in output
-
-
-def test_a_question_waits_for_nothing_once_a_run_is_over(workspace: Workspace, video: Path) -> None:
-    (outcome,), _notes = run(workspace, video, direct=True)
-    assert outcome.video
-    with workspace.store.begin() as session:
-        state = video_state(session, outcome.video)
-    assert state is not None
-    assert (state.state, state.done, state.failed, state.models["text"]) == ("done", 3, 0, "minilm")
 
 
 @pytest.mark.full

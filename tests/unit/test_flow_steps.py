@@ -217,13 +217,6 @@ def test_step_is_tried_again_after_longer_and_longer_pauses(times: int, slept: l
     assert slept == list(BACK_OFF_S[:times])
 
 
-def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
-    calls: list[int] = []
-    with pytest.raises(ClipFailed):
-        run_directly(failing(1, ClipFailed("marked"), calls))
-    assert (len(calls), slept) == (1, [])
-
-
 @pytest.mark.parametrize(
     "step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, BUILD_WINDOWS, INGEST, ASK, LEARN]
 )
