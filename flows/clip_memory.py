@@ -21,7 +21,7 @@ from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from memory.ports import MemoryModels
-from memory.write_clip import ClipPercept, draft_ahead, remember
+from memory.write_clip import ClipPercept, ClipWriter
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from perception.perceive_clip import Perceived
@@ -215,19 +215,16 @@ class Ingestion(ABC):
 
     def start_drafts(self) -> None:
         """Write clips in advance from now on, if a model may write several at once."""
-        workspace = self.workspace
 
         def draft(percepts: Sequence[ClipPercept]) -> WrittenDraft | None:
-            return draft_ahead(
-                workspace.store,
-                self.video.id,
-                percepts,
-                self.writers,
-                workspace.toolbox,
-                workspace.settings,
-            )
+            return self._clip_writer().draft(percepts)
 
         self._drafting = ClipDrafts(draft, self.at_once) if self.at_once > 1 else None
+
+    def _clip_writer(self) -> ClipWriter:
+        """Return a writer for one clip: it holds the vectors that it made."""
+        work = self.workspace
+        return ClipWriter(work.store, self.video.id, self.writers, work.toolbox, work.settings)
 
     def expect(self, clips: Collection[int]) -> None:
         """Announce the clips that will be remembered next, in order."""
@@ -264,16 +261,7 @@ class Ingestion(ABC):
         kept_clip, sampled = perceived.percept.clip, perceived.sampled
         keeping = ClipKeeping(workspace.store, self.keepers, kept_clip, sampled)
         keeping.prepare()
-        state = remember(
-            workspace.store,
-            self.video.id,
-            perceived,
-            self.writers,
-            workspace.toolbox,
-            workspace.settings,
-            draft,
-            keeping,
-        )
+        state = self._clip_writer().remember(perceived, draft, keeping)
         # If the database fails here, this step is retried, and the clip is done already.
         seconds = self._seconds.get(clip, 0.0) + time.monotonic() - start
         with self.workspace.store.begin() as session:

@@ -24,7 +24,7 @@ from domain.settings import DEFAULT_LIMITS, ImportLimits, Settings
 from domain.time import TimeSpan
 from memory.captions import DAY_S, CaptionTrack, caption_clips, parse_json_line, read_text
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
-from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
+from memory.write_clip import ClipWriter, PerceptWithoutBlobs
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
@@ -108,7 +108,7 @@ def import_track(
             # Vectors of the next batch are made while this one is stored.
             embedder.prefetch(texts)
             embedder.prefetch(_expected_texts(following))
-            _remember(store, video.id, batch, writers, tools, settings, texts)
+            _remember(ClipWriter(store, video.id, writers, tools, settings), batch, texts)
             build_windows(store, video.id, writers, tools, settings, False)
             done += len(batch)
             if progress:
@@ -124,21 +124,13 @@ def import_track(
         return find_video(session, video_id)
 
 
-def _remember(
-    store: Store,
-    video_id: str,
-    batch: Sequence[Percept],
-    writers: Writers,
-    models: _ModelsWithText,
-    settings: Settings,
-    texts: Sequence[str],
-) -> None:
-    if not writers.clip.wants_context:
+def _remember(writer: ClipWriter, batch: Sequence[Percept], texts: Sequence[str]) -> None:
+    if not writer.writers.clip.wants_context:
         with suppress(ModelError):
-            return remember_many(store, video_id, batch, writers, models, settings, texts)
+            return writer.remember_many(batch, texts)
     # One by one, so that no transaction is open during a model call, and only what fails is left.
     for percept in batch:
-        remember(store, video_id, PerceptWithoutBlobs(percept), writers, models, settings)
+        writer.remember(PerceptWithoutBlobs(percept))
     return None
 
 

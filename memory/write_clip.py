@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -59,8 +60,6 @@ from store.queries.percepts import (
 )
 from store.queries.videos import FINISHED_STATES
 
-__all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many"]
-
 MAX_BEFORE = 5
 """Most lines of an earlier clip that a writer is shown."""
 MAX_FACTS = 30
@@ -83,91 +82,6 @@ class ClipPercept(Protocol):
         """Return what a model is shown of the clip besides its keyframes."""
 
 
-def remember(
-    store: Store,
-    video_id: str,
-    perceived: ClipPercept,
-    writers: Writers,
-    models: MemoryModels,
-    settings: Settings,
-    draft: WrittenDraft | None = None,
-    keeping: ClipKeeping | None = None,
-) -> ClipState:
-    """Turn one clip's percept into memory, in one transaction; done and deleted clips stay as is.
-
-    Clips must be given in order, since identities are matched to those of earlier clips. Models are
-    called before the transaction that stores their results; if their input has changed by then,
-    they are called again.
-
-    ``draft`` is what the writer wrote in advance (``draft_ahead``).
-
-    Returns:
-        DONE, or FAILED if a second call is to try again: the clip could not be decoded, and only
-        the reason is stored; or its model failed, and it is stored with local lines, which those
-        of the model replace then.
-
-    Raises:
-        NotFound: the video has no such clip.
-    """
-    percept = perceived.percept
-    failure = percept.error if _is_empty(percept) else None
-    try:
-        if failure is None:
-            drafts = {} if draft is None else {percept.clip.index: draft}
-            with recorded_embeddings(partial(record_call, store, video_id, percept.clip.index)):
-                writing = _ClipWriting(store, video_id, writers, models, settings)
-                unwritten = writing.store([perceived], drafts, keeping)
-            return ClipState.FAILED if unwritten else ClipState.DONE
-    except ModelError as error:
-        failure = str(error)
-    with store.begin() as session:
-        lock_video(session, video_id)
-        left = fail_clip(session, video_id, percept.clip.index, failure)
-    return ClipState.FAILED if left else ClipState.DONE
-
-
-def remember_many(
-    store: Store,
-    video_id: str,
-    percepts: Sequence[Percept],
-    writers: Writers,
-    models: MemoryModels,
-    settings: Settings,
-    texts: Sequence[str] = (),
-) -> None:
-    """Like ``remember`` for several clips without blobs, in one transaction for all of them.
-
-    ``percepts`` are in order; vectors of ``texts`` will be needed, and are made in advance.
-
-    Raises:
-        ModelError: vectors could not be made; none of these clips is stored.
-    """
-    writing = _ClipWriting(store, video_id, writers, models, settings, texts)
-    writing.store([PerceptWithoutBlobs(percept) for percept in percepts], {})
-
-
-def draft_ahead(
-    store: Store,
-    video_id: str,
-    clips: Sequence[ClipPercept],
-    writers: Writers,
-    models: MemoryModels,
-    settings: Settings,
-) -> WrittenDraft | None:
-    """Have the last of these clips written before those preceding it are stored.
-
-    ``clips`` are those that will be stored before it, in order, and the clip itself.
-
-    Returns:
-        The draft for ``remember``; None if the clip needs none.
-    """
-    target = clips[-1]
-    if not writers.clip.wants_context or _is_empty(target.percept):
-        return None
-    with recorded_embeddings(partial(record_call, store, video_id, target.percept.clip.index)):
-        return _ClipWriting(store, video_id, writers, models, settings).draft(clips)
-
-
 @dataclass(frozen=True)
 class PerceptWithoutBlobs:
     """A percept with these blobs, by default none."""
@@ -185,8 +99,13 @@ def _is_empty(percept: Percept) -> bool:
     )
 
 
-class _ClipWriting:
-    """Writes clips of one video: model calls, and transactions between them."""
+class ClipWriter:
+    """Turns the clips of a video into memory: model calls, and transactions between them.
+
+    Clips are given in order, since identities are matched to those of earlier clips. Models are
+    called before the transaction that stores their results; if their input has changed by then,
+    they are called again.
+    """
 
     def __init__(
         self,
@@ -195,28 +114,112 @@ class _ClipWriting:
         writers: Writers,
         models: MemoryModels,
         settings: Settings,
-        texts: Sequence[str] = (),
     ) -> None:
         self._store, self.video_id, self.settings = store, video_id, settings
         self.writers, self._models = writers, models
-        self.vectors = TransactionEmbedder(models.text, texts)
+        self.vectors = TransactionEmbedder(models.text)
         self._drafts: dict[int, WrittenDraft] = {}
         self._recordings: dict[int, CallRecording] = {}
 
-    def store(
+    def remember(
         self,
-        clips: Sequence[ClipPercept],
-        drafts: Mapping[int, WrittenDraft],
+        perceived: ClipPercept,
+        draft: WrittenDraft | None = None,
         keeping: ClipKeeping | None = None,
-    ) -> list[int]:
-        """Store clips, all in one transaction; return those that a model failed to write.
+    ) -> ClipState:
+        """Turn one clip's percept into memory, in one transaction; done and deleted ones stay.
 
-        ``keeping`` is for a clip that is stored alone.
+        Args:
+            draft: what the writer wrote of it in advance (``draft``).
+            keeping: what the keepers of frames make of it.
+
+        Returns:
+            DONE, or FAILED if a second call is to try again: the clip could not be decoded, and
+            only the reason is stored; or its model failed, and it is stored with local lines,
+            which those of the model replace then.
+
+        Raises:
+            NotFound: the video has no such clip.
+        """
+        percept = perceived.percept
+        failure = percept.error if _is_empty(percept) else None
+        try:
+            if failure is None:
+                if draft is not None:
+                    self._drafts[percept.clip.index] = draft
+                with self._embeddings_recorded(percept):
+                    unwritten = self._store_clips([perceived], keeping)
+                return ClipState.FAILED if unwritten else ClipState.DONE
+        except ModelError as error:
+            failure = str(error)
+        with self._store.begin() as session:
+            lock_video(session, self.video_id)
+            left = fail_clip(session, self.video_id, percept.clip.index, failure)
+        return ClipState.FAILED if left else ClipState.DONE
+
+    def remember_many(self, percepts: Sequence[Percept], texts: Sequence[str] = ()) -> None:
+        """Like ``remember`` for several clips without blobs, in one transaction for all of them.
+
+        Vectors of ``texts`` will be needed, and are made in advance.
 
         Raises:
             ModelError: vectors could not be made; none of these clips is stored.
         """
-        self._drafts |= drafts
+        self.vectors = TransactionEmbedder(self._models.text, texts)
+        self._store_clips([PerceptWithoutBlobs(percept) for percept in percepts])
+
+    def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
+        """Have the last of these clips written before those preceding it are stored.
+
+        ``clips`` are those that will be stored before it, in order, and the clip itself.
+
+        Returns:
+            The draft for ``remember``; None if the clip needs none.
+        """
+        target = clips[-1].percept
+        if not self.writers.clip.wants_context or _is_empty(target):
+            return None
+        engines = [_needed_engines(clip.percept, self._models, self.settings) for clip in clips]
+
+        def run(session: Session) -> WrittenDraft | None:
+            lock_video(session, self.video_id)
+            for clip, clip_engines in zip(clips, engines, strict=True):
+                transaction = _ClipTransaction(session, self, clip, clip_engines)
+                if not transaction.is_due():
+                    continue
+                recognised = transaction.store_percept()
+                if clip is clips[-1]:
+                    transaction.written_draft(recognised)
+            session.rollback()  # The rows are stored later, by ``remember``.
+            return self._drafts.get(target.clip.index)
+
+        with self._embeddings_recorded(target):
+            return run_with_models(self._store, run)
+
+    def require_draft(self, clip_percept: ClipPercept, writer_input: WriterInput) -> WrittenDraft:
+        """Return what the writer made of a clip when it was shown this.
+
+        Raises:
+            ModelCallNeeded: There is no draft for this input yet.
+        """
+        clip = clip_percept.percept.clip.index
+        draft = self._drafts.get(clip)
+        if draft is None or draft.writer_input.key != writer_input.key:
+            raise ModelCallNeeded(lambda: self._write_draft(clip_percept, writer_input))
+        return draft
+
+    def _embeddings_recorded(self, percept: Percept) -> AbstractContextManager[None]:
+        record = partial(record_call, self._store, self.video_id, percept.clip.index)
+        return recorded_embeddings(record)
+
+    def _store_clips(
+        self, clips: Sequence[ClipPercept], keeping: ClipKeeping | None = None
+    ) -> list[int]:
+        """Store clips, all in one transaction; return those that a model failed to write.
+
+        Raises:
+            ModelError: vectors could not be made; none of these clips is stored.
+        """
         engines = [_needed_engines(clip.percept, self._models, self.settings) for clip in clips]
 
         def run(session: Session) -> list[int]:
@@ -235,36 +238,6 @@ class _ClipWriting:
         if keeping is not None and keeping.unused:
             remove_unused_blobs(self._store, keeping.unused)
         return unwritten
-
-    def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
-        """Return what the writer makes of the last of these clips, as the memory will be then."""
-        engines = [_needed_engines(clip.percept, self._models, self.settings) for clip in clips]
-
-        def run(session: Session) -> WrittenDraft | None:
-            lock_video(session, self.video_id)
-            for clip, clip_engines in zip(clips, engines, strict=True):
-                transaction = _ClipTransaction(session, self, clip, clip_engines)
-                if not transaction.is_due():
-                    continue
-                recognised = transaction.store_percept()
-                if clip is clips[-1]:
-                    transaction.written_draft(recognised)
-            session.rollback()  # The rows are stored later, by ``remember``.
-            return self._drafts.get(clips[-1].percept.clip.index)
-
-        return run_with_models(self._store, run)
-
-    def require_draft(self, clip_percept: ClipPercept, writer_input: WriterInput) -> WrittenDraft:
-        """Return what the writer made of a clip when it was shown this.
-
-        Raises:
-            ModelCallNeeded: There is no draft for this input yet.
-        """
-        clip = clip_percept.percept.clip.index
-        draft = self._drafts.get(clip)
-        if draft is None or draft.writer_input.key != writer_input.key:
-            raise ModelCallNeeded(lambda: self._write_draft(clip_percept, writer_input))
-        return draft
 
     def _write_draft(self, clip_percept: ClipPercept, writer_input: WriterInput) -> None:
         clip = clip_percept.percept.clip.index
@@ -287,7 +260,7 @@ class _ClipTransaction:
     def __init__(
         self,
         session: Session,
-        writing: _ClipWriting,
+        writing: ClipWriter,
         clip_percept: ClipPercept,
         engines: Mapping[IdentityKind, identities.MatchingSettings],
     ) -> None:

@@ -18,7 +18,7 @@ from benchmarks.perception.senses import OnlyPeople
 from domain.media import IdentityKind
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
-from memory.write_clip import remember
+from memory.write_clip import ClipWriter
 from memory.writers import make_writers
 from perception.decode import read_clips
 from perception.faces import box_iou
@@ -75,9 +75,9 @@ def watch_faces(workspace: Workspace, path: Path, on_clip: Callable[[], None]) -
     with open_video(workspace, path) as work:
         for raw in read_clips(path, probe(path), workspace.settings.watch):
             seen = perceive(raw, tools, workspace.settings.watch)
-            remember(
-                workspace.store, work.video.id, seen, writers, workspace.toolbox, workspace.settings
-            )
+            ClipWriter(
+                workspace.store, work.video.id, writers, workspace.toolbox, workspace.settings
+            ).remember(seen)
             on_clip()
         with workspace.store.begin() as session:
             rows = sightings_of(session, work.video.id, IdentityKind.FACE)

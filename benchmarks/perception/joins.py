@@ -15,7 +15,7 @@ from benchmarks.perception.senses import OnlyPeople
 from domain.media import IdentityKind
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
-from memory.write_clip import remember
+from memory.write_clip import ClipWriter
 from memory.writers import make_writers
 from perception.decode import read_clips
 from perception.perceive_clip import perceive
@@ -64,7 +64,9 @@ def watch_people(workspace: Workspace, path: Path, on_clip: Callable[[], None]) 
         video, last = work.video.id, -1
         for raw in read_clips(path, probe(path), workspace.settings.watch):
             seen = perceive(raw, tools, workspace.settings.watch)
-            remember(workspace.store, video, seen, writers, workspace.toolbox, workspace.settings)
+            ClipWriter(
+                workspace.store, video, writers, workspace.toolbox, workspace.settings
+            ).remember(seen)
             last = raw.clip.index
             on_clip()
         with workspace.store.begin() as session:

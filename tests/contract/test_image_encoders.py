@@ -16,7 +16,6 @@ from domain.memories import MemoryView, Scope
 from domain.search import Aim
 from domain.settings import Settings
 from library.library_search import LibraryQuery, search_library
-from memory.write_clip import remember
 from models.hub import FILES, missing_files
 from models.image_text import ImageTextEncoder, preprocess, read_preprocessing
 from models.ports import Image
@@ -30,6 +29,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
 )
 from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools

@@ -15,7 +15,6 @@ from flows.workspace import Workspace
 from library.alerts import try_alert
 from memory.event_graph_update import apply_next_patch
 from memory.patches import WrittenPatch, WrittenSegment
-from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import EventWindow, Writers
 from store.database import Store
@@ -31,6 +30,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
 )
 
 CARRIED = WrittenSegment(

@@ -13,7 +13,6 @@ import pytest
 from benchmarks.perception.senses import OnlyPeople
 from domain.errors import WeightsMissing
 from domain.media import ClipState, IdentityKind
-from memory.write_clip import remember
 from models.ports import Image
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -24,7 +23,7 @@ from store.database import Store
 from store.home import Home
 from store.queries.identities import SightingAt, sightings_of
 from tests.support.full_suite import sample
-from tests.support.memory import SETTINGS, VIDEO, clip, known_video, local_writers
+from tests.support.memory import SETTINGS, VIDEO, clip, known_video, local_writers, remember
 from tests.support.signals import frame_at, silence
 
 WEIGHTS = Home.default().weights

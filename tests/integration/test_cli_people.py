@@ -9,7 +9,6 @@ from cli.main import app
 from domain.asking import Mode
 from domain.settings import Settings
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
-from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
 from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
@@ -29,6 +28,7 @@ from tests.support.memory import (
     local_writers,
     memorise,
     percept,
+    remember,
     said,
     voice,
 )

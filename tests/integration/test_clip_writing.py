@@ -13,7 +13,6 @@ from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from domain.streams import Gap, GapReason
 from library.memory import dump_lines, show_video
-from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
@@ -30,6 +29,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
     span,
     text_at,

@@ -20,7 +20,6 @@ from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
 from memory.captions import CaptionTrack, read_captions
 from memory.drafts import CallRecording
-from memory.write_clip import remember
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of
@@ -35,6 +34,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
     voice,
 )

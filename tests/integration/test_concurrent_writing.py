@@ -26,7 +26,7 @@ from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.drafts import WrittenDraft
 from memory.patches import WrittenPatch
-from memory.write_clip import draft_ahead, remember
+from memory.write_clip import ClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
 from people.across_videos import rename
@@ -49,6 +49,7 @@ from tests.support.memory import (
     local_writers,
     memorise,
     percept,
+    remember,
     said,
     voice,
 )
@@ -237,7 +238,7 @@ def test_a_clip_is_written_anew_where_what_its_writer_was_shown_changed(store: S
     for n in range(3):
         remember(store, VIDEO, Perceived(scene(n)), writers, Tools(), SETTINGS)
     coming = [Perceived(scene(3))]
-    draft = draft_ahead(store, VIDEO, coming, writers, Tools(), SETTINGS)
+    draft = ClipWriter(store, VIDEO, writers, Tools(), SETTINGS).draft(coming)
     assert isinstance(draft, WrittenDraft)
     rename(store, VIDEO, "0", "Ada")
     model.shown.clear()
@@ -253,7 +254,8 @@ def test_a_draft_that_still_holds_is_not_paid_for_again(store: Store) -> None:
     writers = Writers(model, local_writers().event)
     coming = [Perceived(scene(n)) for n in range(2)]
     drafts = [
-        draft_ahead(store, VIDEO, coming[: n + 1], writers, Tools(), SETTINGS) for n in range(2)
+        ClipWriter(store, VIDEO, writers, Tools(), SETTINGS).draft(coming[: n + 1])
+        for n in range(2)
     ]
     for one, draft in zip(coming, drafts, strict=True):
         remember(store, VIDEO, one, writers, Tools(), SETTINGS, draft)
@@ -286,7 +288,7 @@ def test_lines_of_a_draft_follow_whoever_joined_another_character(store: Store) 
 
     late = Writers(OfVoice(), local_writers().event)
     both = [Perceived(first), Perceived(second)]
-    draft = draft_ahead(store, VIDEO, both, late, Tools(), SETTINGS)
+    draft = ClipWriter(store, VIDEO, late, Tools(), SETTINGS).draft(both)
     assert remember(store, VIDEO, both[0], local_writers(), Tools(), SETTINGS) == ClipState.DONE
     assert remember(store, VIDEO, both[1], late, Tools(), SETTINGS, draft) == ClipState.DONE
     shown = show_video(store, VIDEO)
@@ -336,7 +338,7 @@ def test_calls_of_a_draft_that_was_lost_are_served_to_the_next_run(store: Store)
 
     writers = Writers(Recorded(), local_writers().event)
     coming = [Perceived(scene(n)) for n in range(2)]
-    draft_ahead(store, VIDEO, coming, writers, Tools(), SETTINGS)
+    ClipWriter(store, VIDEO, writers, Tools(), SETTINGS).draft(coming)
     for one in coming:
         assert remember(store, VIDEO, one, writers, Tools(), SETTINGS) == ClipState.DONE
     assert called == [1, 0]

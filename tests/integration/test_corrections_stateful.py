@@ -17,7 +17,6 @@ from domain.media import ClipState, Percept
 from domain.people import Correction, CorrectionKind
 from flows.delete import delete_video_rows
 from library.memory import dump_lines
-from memory.write_clip import remember
 from people.across_videos import rename
 from people.corrections import LAST_CLIP, history, keep_apart, merge, split, undo
 from store.database import Store
@@ -30,6 +29,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
     voice,
 )

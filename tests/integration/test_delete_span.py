@@ -22,7 +22,6 @@ from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
 from memory.delete_span import list_deleted_spans
-from memory.write_clip import remember
 from models.profile import load_profile
 from people.across_videos import rename
 from people.corrections import history
@@ -56,6 +55,7 @@ from tests.support.memory import (
     direction,
     local_writers,
     memorise,
+    remember,
 )
 from tests.support.span_deletion import (
     KEPT,

@@ -23,7 +23,6 @@ from library.memory import clips, dump_lines, show_video
 from library.moments import frames_around
 from memory.captions import read_tracks
 from memory.delete_span import delete_span
-from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.across_videos import rename
@@ -44,6 +43,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
 )
 from tests.support.ranking import shares

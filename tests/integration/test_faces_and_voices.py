@@ -19,7 +19,6 @@ from flows.workspace import Workspace
 from library.memory import show_video
 from library.videos import all_videos, check_video
 from memory.captions import read_captions
-from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
 from models.profile import load_profile
 from people.characters import ClipPeople
@@ -39,6 +38,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     voice,
 )
 

@@ -13,7 +13,6 @@ from domain.errors import InputError, NotFound
 from domain.media import ClipState, Keyframe
 from domain.memories import MemoryView, Scope
 from library.rights import give_right, rights_on
-from memory.write_clip import remember
 from models.ports import Image
 from perception.jpeg import Blobs
 from perception.likeness import likeness
@@ -30,6 +29,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
 )
 from tests.support.memory import Tools as Remembering
 

@@ -28,7 +28,6 @@ from flows.delete import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
 from memory.event_graph import GraphFault
-from memory.write_clip import remember
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import mark_clip, memory_view, next_clips
@@ -37,7 +36,17 @@ from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
-from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
+from tests.support.memory import (
+    Perceived,
+    Tools,
+    clip,
+    face,
+    local_writers,
+    percept,
+    remember,
+    said,
+    voice,
+)
 
 SMALL = Settings(memory=MemorySettings(patch_every=2))
 TOOLS: Any = Tools()

@@ -12,7 +12,6 @@ from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import VideoDetails, show_video
 from memory.captions import read_captions
-from memory.write_clip import remember
 from memory.writers import make_writers
 from models.hub import hub_language_model
 from models.profile import Profile
@@ -27,6 +26,7 @@ from store.queries.videos import add_video
 from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.light_models import LIGHT, LightToolbox
 from tests.support.media import make_video
+from tests.support.memory import remember
 from tests.support.tiny_vision_model import write_tiny_vision_model
 
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.media import ClipState
 from library.memory import show_video
-from memory.write_clip import remember
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
 from memory.writers.llm_clip import WrittenLine as Line
 from memory.writers.port import Writers
@@ -27,6 +26,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
     voice,
 )

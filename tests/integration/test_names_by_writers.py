@@ -12,7 +12,6 @@ from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement, PersonOfVideo
 from library.memory import show_video
-from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
 from store.database import Store
@@ -25,6 +24,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     voice,
 )
 

@@ -9,7 +9,6 @@ import pytest
 
 from domain.media import ClipState, Video
 from library.memory import events
-from memory.write_clip import remember
 from people.across_videos import rename
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -27,6 +26,7 @@ from tests.support.memory import (
     face,
     local_writers,
     percept,
+    remember,
     said,
     text_at,
     voice,

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from domain.media import ClipState, IdentityKind, Percept
 from flows.delete import delete_video_rows
 from library.memory import show_video
-from memory.write_clip import remember
 from store.database import Store
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.clips import mark_clip
@@ -23,6 +22,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
     text_at,
     voice,

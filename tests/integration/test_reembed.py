@@ -22,7 +22,6 @@ from flows.reembed import fitting_thresholds, plan_reembedding, reembed
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.reembed import reembed_video
-from memory.write_clip import remember
 from models.ports import TextEmbedder
 from models.profile import Profile, load_profile
 from models.specs import EncoderSpec
@@ -43,6 +42,7 @@ from tests.support.memory import (
     WordVectors,
     local_writers,
     memorise,
+    remember,
 )
 from tests.support.remembered import Tools as SearchTools
 from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk

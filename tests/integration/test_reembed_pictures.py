@@ -20,7 +20,6 @@ from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
 from library.memory import show_video
 from memory.delete_span import delete_span
-from memory.write_clip import remember
 from models.image_text import ImageTextEncoder
 from models.ports import ImageEncoder, Vector
 from models.profile import Profile, load_profile
@@ -45,6 +44,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
 )
 from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools

@@ -27,7 +27,9 @@ from domain.media import (
 )
 from domain.settings import Settings
 from domain.time import TimeSpan
-from memory.write_clip import PerceptWithoutBlobs, remember
+from memory.drafts import WrittenDraft
+from memory.ports import MemoryModels
+from memory.write_clip import ClipPercept, ClipWriter, PerceptWithoutBlobs
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
@@ -160,6 +162,18 @@ def known_video(store: Store, clips: int, video: str = VIDEO) -> str:
     with store.begin() as session:
         add_video(session, row, [clip(n) for n in range(clips)], {})
     return video
+
+
+def remember(
+    store: Store,
+    video: str,
+    seen: ClipPercept,
+    writers: Writers,
+    models: MemoryModels,
+    settings: Settings,
+    draft: WrittenDraft | None = None,
+) -> ClipState:
+    return ClipWriter(store, video, writers, models, settings).remember(seen, draft)
 
 
 def memorise(

@@ -9,7 +9,6 @@ from domain.media import Group, Percept
 from domain.settings import Settings
 from domain.time import TimeSpan
 from memory.delete_span import SpanDeletion, delete_span
-from memory.write_clip import remember
 from store.database import Store
 from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
@@ -22,6 +21,7 @@ from tests.support.memory import (
     known_video,
     local_writers,
     percept,
+    remember,
     said,
     text_at,
     voice,
