@@ -55,8 +55,8 @@ class ErrorBoundary(TyperGroup):
             message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
             if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-                # Typer prints it, and it may quote arguments.
-                error.message = printable(error.message)  # type: ignore[attr-defined]
+                # Typer prints it: a line that may quote arguments, or a command's whole help.
+                error.message = printable(error.message, "\n")  # type: ignore[attr-defined]
                 raise
             where = _log_error(error) or (
                 "" if _debug(ctx) else " (homer --debug COMMAND shows where)"

@@ -16,6 +16,7 @@ from agent.reasoners.port import Unreadable
 from domain.errors import ModelError
 from domain.media import Video
 from domain.memories import Segment
+from domain.people import tags_in_words
 from domain.recaps import Period, Recap, linked_citations
 from domain.time import TimeSpan
 from domain.words import counted, shortened, without_markup
@@ -167,8 +168,8 @@ def _time_of_day(segment: Segment, began: datetime) -> str:
 
 
 def plain(text: str, width: int = MAX_SUMMARY) -> str:
-    """Return the first ``width`` characters of a text, with nothing that is Markdown or HTML."""
-    line = without_markup(shortened(text, width))
+    """Return the first ``width`` characters of a text, with no tag and nothing that is markup."""
+    line = without_markup(shortened(tags_in_words(text), width))
     escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
     return _ENTITY.sub(r"\&", escaped)
 

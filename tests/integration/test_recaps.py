@@ -281,9 +281,10 @@ def test_words_of_a_summary_forge_no_citation() -> None:
     ],
 )
 def test_words_of_a_summary_make_no_link_and_no_picture(words: str, link: str) -> None:
-    shown = plain(f"A sign says {words} beside it")
+    shown = plain(f"A sign says {words} beside <character_5>")
     assert link not in shown
     assert shown.startswith("A sign says ")
+    assert shown.endswith(" beside person 5")
 
 
 def test_periods_are_parsed() -> None:

@@ -119,6 +119,10 @@ def test_a_video_that_stands_beside_the_question_is_asked_back() -> None:
     assert "did you mean --video talk?" in asked("the budget", "talk", command="search")
 
 
+def test_a_command_without_its_argument_shows_its_help() -> None:
+    assert CliRunner().invoke(app, ["ask"]).stderr == help_of(("ask",))
+
+
 def test_a_question_without_quotes_is_asked_back() -> None:
     assert "between quotes" in asked("Who", "opens", "the", "talk?")
 
