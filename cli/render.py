@@ -235,7 +235,7 @@ def _usage(used: Any) -> Iterator[str]:
         )
         yield from table((what, *heads), rows)
         yield ""
-    yield f"{used.tokens_in_a_round:.0f} input tokens a round, over {used.rounds} rounds"
+    yield f"{used.tokens_in_a_round:.0f} input tokens a round, over {counted(used.rounds, 'round')}"
 
 
 def _replayed(result: Any) -> Iterator[str]:
