@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from domain.texts import make_storable
+from domain.words import make_storable
 
 
 class Frozen(BaseModel):

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from domain.asking import Ledger, Subtask, SubtaskState
 from domain.base import Frozen
-from domain.marked import marked
 from domain.settings import AskSettings
 from domain.trajectory import Resolution
+from domain.words import marked
 
 _OPEN = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
 

@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt, model_validator
 from domain.alerts import AlertSettings
 from domain.base import Frozen
 from domain.evaluation_options import AblationStage
-from domain.streams import StreamSettings
+from domain.media import StreamSettings
 
 Subtitles = Literal["use", "ignore"]
 """Whether a video's own subtitles and chapters become memories."""

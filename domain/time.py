@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import NonNegativeInt, model_validator
 
 from domain.base import Frozen
-from domain.marked import marked
+from domain.words import marked
 
 _CLOCK = re.compile(r"(?:d([1-9]\d{0,5})\s+)?((?:\d{1,9}:){0,2}\d{1,9}(?:\.\d*)?)", re.ASCII)
 

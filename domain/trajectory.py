@@ -19,13 +19,15 @@ from domain.asking import (
     Evidence,
     Mode,
     Question,
+    Quote,
     Subtask,
     Support,
     ToolName,
+    VideoQuotes,
+    Weighed,
 )
 from domain.base import Frozen
 from domain.memories import MemoryView
-from domain.search import Quote, VideoQuotes, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan

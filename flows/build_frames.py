@@ -18,9 +18,9 @@ from perception.source import clips_of, original_file, probe
 from retrieval.looking import ERASED
 from store.database import remove_unused_blobs
 from store.queries import clips as clip_rows
-from store.queries.audit import is_erased
-from store.queries.frames import carried_by
+from store.queries.keyframes import carried_by
 from store.queries.percepts import lock_video
+from store.queries.rights import is_erased
 from store.queries.videos import find_video
 from strategies.registry import find_strategy
 

@@ -12,9 +12,9 @@ from functools import cached_property
 
 from agent.builder import WindowParts
 from domain.errors import DatabaseError, ModelError, NotFound
-from domain.marked import marked
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings, Settings
+from domain.words import marked
 from flows.build_frames import keepers_of
 from flows.executors import ClipFailed
 from flows.workspace import Workspace

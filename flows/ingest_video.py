@@ -15,12 +15,11 @@ from unicodedata import normalize
 
 from domain import faults
 from domain.errors import InputError, MediaError, ModelError
-from domain.ingesting import Watched
-from domain.marked import marked
 from domain.media import Video
 from domain.rights import Deed
 from domain.settings import Subtitles
-from domain.words import counted
+from domain.watching import Watched
+from domain.words import counted, marked
 from flows.clip_memory import Ingestion
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
@@ -43,7 +42,7 @@ from perception.speech import recognise, speaking_track
 from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
-from store.queries.audit import record_deed
+from store.queries.rights import record_deed
 from telemetry.ingest_spans import traced_step
 
 

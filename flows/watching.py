@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from domain.errors import InputError, ModelError
-from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles
+from domain.watching import Watched
 from flows.alert_delivery import alerts_beside
 from flows.build import build, check_builds
 from flows.clip_memory import Ingestion

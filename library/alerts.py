@@ -13,7 +13,7 @@ from domain.alerts import ALERT_NAME, MAX_QUESTION, Alert, AlertKind, Delivery, 
 from domain.base import first_problem
 from domain.errors import InputError, NotDelivered
 from domain.media import ClipState
-from domain.texts import make_storable
+from domain.words import make_storable
 from flows.alert_delivery import (
     check_webhook,
     deliveries,

@@ -12,12 +12,10 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.marked import marked
 from domain.memories import Memory, MemorySource, Scope
 from domain.people import Character, tags_in_words
-from domain.texts import make_storable
 from domain.time import TimeSpan
-from domain.words import plain_line, translate
+from domain.words import make_storable, marked, plain_line, translate
 from library.transcript import (
     GROUPS,
     SEEN,

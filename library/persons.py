@@ -45,8 +45,8 @@ from store.queries.identities import (
     seen_together,
 )
 from store.queries.keyframes import frames_of
+from store.queries.outline import began_times
 from store.queries.people_in_view import models_of_videos
-from store.queries.recaps import began_times
 
 LikelyPeople = LikelySame[PersonOfVideo]
 

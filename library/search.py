@@ -16,7 +16,7 @@ from domain.asking import (
 )
 from domain.errors import InputError
 from domain.memories import Segment
-from domain.moments import Found, Moment, SearchCost, image_path
+from domain.moments import Found, Moment, Retrieval, SearchCost, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from flows.workspace import Workspace
@@ -25,7 +25,6 @@ from library.params import AsOf, OnCommandLine, Span, Videos
 from library.videos import videos_named
 from retrieval.images_alike import example_of, example_of_ref
 from retrieval.relevance import close_evidence
-from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from store.database import Store

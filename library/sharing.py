@@ -14,8 +14,8 @@ from library.params import Span, VideoName
 from services.supervisor import app_address
 from store.database import Store
 from store.queries import rights as queries
-from store.queries.audit import record_deed
 from store.queries.clips import clip_at
+from store.queries.rights import record_deed
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import find_video
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import Clip, Percept, Utterance
 from domain.memories import SEPARATOR, Memory, MemoryDraft, MemoryKind, MemorySource
-from domain.wording import continues_sentence, join_utterances
+from domain.sentences import continues_sentence, join_utterances
 from perception.screen_text import same_text
 from perception.speech import SENTENCE_PAUSE_MS, without_cut
 from store.queries.memories import memories_of_clips

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from domain.texts import make_storable
+from domain.sentences import share_span
 from domain.time import TimeSpan
-from domain.wording import share_span
+from domain.words import make_storable
 
 _Turns = tuple[TimeSpan | None, list[tuple[str | None, str]]]
 """When a cue is shown, and what each speaker says in it."""

@@ -17,8 +17,8 @@ from memory.writers.port import ClipContext, ClipWriter
 from people.characters import ClipPeople
 from people.model_transactions import record_call
 from store.database import Store
-from store.queries.calls import call_of_video
 from store.queries.clips import last_attempt_at
+from store.queries.trajectories import call_of_video
 
 
 class ReuseCalls(NamedTuple):

@@ -33,11 +33,10 @@ from people.characters import ClipPeople
 from people.model_transactions import record_call
 from people.names import search_text
 from store.database import Store
-from store.queries.audit import record_deed
-from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade, delete_build
+from store.queries.builds import StepMade, apply_change, delete_build
 from store.queries.clips import clips_page, count_clips, next_clips, require_same_clips
 from store.queries.percepts import lock_video
+from store.queries.rights import record_deed
 from store.queries.videos import (
     DONE,
     FAILED,

@@ -29,7 +29,7 @@ from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
 from store.queries.encoders import require_encoder
-from store.queries.frames import blobs_at, carried_by, has_done_between, store_kept
+from store.queries.keyframes import blobs_at, carried_by, has_done_between, store_kept
 
 NEVER = Carried(0, -1, {})
 Jpegs = dict[str, bytes]

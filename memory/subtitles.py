@@ -14,11 +14,11 @@ from pathlib import Path
 from unicodedata import normalize
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.media import Clip, Percept, Utterance, Video
+from domain.sentences import join_sentences
 from domain.settings import HOUR_MS, Subtitles
 from domain.time import TimeSpan
-from domain.wording import join_sentences
+from domain.words import marked
 from memory.captions import SUBTITLE_SUFFIXES, read_cues
 from memory.cues import spoken_lines
 from perception.source import SUFFIXES, SourceProbe

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from domain import faults
 from domain.calls import CallRecord
 from domain.errors import ModelError, ReplayMiss
-from domain.marked import marked
+from domain.words import marked
 from models.endpoint import Endpoint
 from models.json_repair import is_complete_object, read_object
 from models.messages import Message, is_video, request_hash, to_langchain, to_record

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import SetupError
-from domain.marked import marked
+from domain.words import marked
 from models import llama_server
 from models.extras import extra_of
 from models.secrets import SERVICE, read_key, redact, secrets_of_url

@@ -12,7 +12,7 @@ from typing import Any
 
 from json_repair import repair_json
 
-from domain.texts import make_storable
+from domain.words import make_storable
 
 # The library takes time by the square of some texts: 5 s for 16,000 characters of ``["["["``. A
 # reply of 8,000 tokens is within this.

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from domain.errors import SetupError
-from store.file_locks import try_lock_file
+from store.files import try_lock_file
 
 POLL_INTERVAL_S = 0.05
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from pydantic import BaseModel, ConfigDict
 
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
-from domain.texts import make_storable
+from domain.words import make_storable
 from models.specs import Structure
 
 if TYPE_CHECKING:

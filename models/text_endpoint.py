@@ -26,7 +26,7 @@ from models.messages import text_tokens
 from models.retries import CallFailed, call_with_retries
 from models.secrets import redacted_url
 from models.specs import ChatSpec, EncoderSpec, cost_usd
-from store.queries.calls import EMBED
+from store.queries.trajectories import EMBED
 
 if TYPE_CHECKING:
     from openai.resources import Embeddings

@@ -14,9 +14,9 @@ from uuid import uuid4
 from sqlalchemy.orm import Session
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.memories import Scope
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
+from domain.words import marked
 from people.corrections import (
     LAST_CLIP,
     already_named,

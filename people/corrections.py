@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, InputError, NotFound
-from domain.marked import marked
 from domain.media import Video
 from domain.people import (
     ACROSS_VIDEOS,
@@ -20,13 +19,13 @@ from domain.people import (
     tag_name,
 )
 from domain.rights import Deed
-from domain.texts import make_storable
+from domain.words import make_storable, marked
 from people.placing import in_force, place_people
 from store.database import Store
 from store.queries import characters as stored
-from store.queries.audit import record_deed
 from store.queries.characters import USER_SOURCE, CharacterAt, characters_at
 from store.queries.clips import memory_view
+from store.queries.rights import record_deed
 from store.queries.videos import find_video
 
 # The people of a video as they are now, and finding one of them by number, tag or name.

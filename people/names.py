@@ -24,8 +24,8 @@ from domain.memories import (
     with_attribution,
 )
 from domain.people import TAG
+from domain.sentences import split_sentences
 from domain.word_lists import load_words
-from domain.wording import split_sentences
 from people.characters import ClipPeople, visible_spans
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 
-from domain.marked import marked
+from domain.words import marked
 
 _LAST_32_BITS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 """Networks of IPv6 whose addresses end in one of IPv4: compatible (RFC 4291, section 2.5.5.1),

@@ -17,7 +17,7 @@ from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from domain.errors import MediaError
-from domain.marked import marked
+from domain.words import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from threading import Condition
 from typing import TYPE_CHECKING
 
-from domain.media import Clip
-from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamSettings
+from domain.media import LEVELS, Clip, Gap, GapReason, PictureTally, StreamSettings
 from domain.time import TimeSpan
 from perception.audio import ClipAudio, lookahead_ms
 from perception.decode import NO_SOUND, RawClip

@@ -7,8 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import KEYFRAMES_ONLY, Box, ClipView, Group, Keyframe, Percept, SeenObject, Sound
-from domain.streams import Gap, GapReason
+from domain.media import (
+    KEYFRAMES_ONLY,
+    Box,
+    ClipView,
+    Gap,
+    GapReason,
+    Group,
+    Keyframe,
+    Percept,
+    SeenObject,
+    Sound,
+)
 from models.devices import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
@@ -22,8 +32,8 @@ from perception.speech import NOTHING_HEARD, Heard, SpeechModels, recognise
 from perception.voices import SpeakerTurn, clip_span, find_turns, group_voices
 
 if TYPE_CHECKING:
+    from domain.media import Stage
     from domain.settings import WatchSettings
-    from domain.streams import Stage
     from models.ports import (
         FaceEngine,
         ImageEncoder,

@@ -19,8 +19,8 @@ import av
 
 from domain.errors import InputError, MediaError
 from domain.media import Clip
-from domain.texts import make_storable
 from domain.time import TimeSpan
+from domain.words import make_storable
 from perception.containers import (
     audio_stream,
     audio_tracks,

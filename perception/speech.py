@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from domain.media import Clip, Utterance
+from domain.sentences import ends_sentence, join_sentences
 from domain.time import TimeSpan
-from domain.wording import ends_sentence, join_sentences
 from perception.audio import decode_audio, lookahead_ms
 from perception.voices import SpeakerTurn, clip_span
 

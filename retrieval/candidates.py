@@ -36,7 +36,7 @@ from store.queries.candidates import (
     lines_of_clips,
     near_clips,
 )
-from store.queries.clip_contents import clips_after_gaps
+from store.queries.clips import clips_after_gaps
 from store.queries.conditions import Reader
 from store.queries.people_in_view import names_of_speakers, speakers_in_view
 from store.queries.search import ViewSize

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from domain.errors import WeightsMissing
 from domain.memories import BACKGROUND_SOURCES, Line, MemorySource
+from domain.sentences import ends_sentence, split_sentences
 from domain.time import TimeSpan, format_clock
 from domain.word_lists import load_words
-from domain.wording import ends_sentence, split_sentences
 from models.sentences import SentenceParser, name_of
 from people.identities import normalise_rows
 from retrieval.english import WORDS

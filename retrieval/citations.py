@@ -9,13 +9,13 @@ from sqlalchemy.orm import Session
 
 from domain.asking import REF_KINDS, Citation
 from domain.memories import MemoryView, Scope
+from domain.moments import ResolvedRefs
 from domain.time import TimeSpan
 from retrieval.keyframe_mode import NEAR_MS, describe, describe_kept
 from retrieval.people_in_query import line_text, names_as_of, with_current_names
-from retrieval.result import ResolvedRefs
 from store.queries.builds import cited_built
-from store.queries.clip_contents import clip_contents
-from store.queries.frames import cited_kept
+from store.queries.clips import clip_contents
+from store.queries.keyframes import cited_kept
 from store.queries.search import cited_frames, cited_memories, cited_segments, videos_of_refs
 
 Key = tuple[str, int]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from domain.base import Frozen
 from domain.people import TAG
-from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
+from domain.sentences import EntityKind, NamedEntity, StatedFacts, Triple
 from models.sentences import ENGLISH, SentenceParser, name_of
 from retrieval.heuristics.options import NOT_PEOPLE
 from retrieval.heuristics.questions import detect_language

@@ -15,14 +15,14 @@ import numpy as np
 from domain.asking import Mode
 from domain.errors import BlobGone, InputError, NotFound
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from models.ports import Vector
 from perception.jpeg import decode_image
 from perception.likeness import ALIKE, NEARLY_SAME, likeness
 from retrieval.keyframe_mode import describe, image_evidence, shown_image
 from retrieval.people_in_query import names_as_of
-from retrieval.result import Retrieval
 from store.database import Store
-from store.queries.clip_contents import ClipContents, clip_contents
+from store.queries.clips import ClipContents, clip_contents
 from store.queries.keyframes import AlikeKeyframe, blob_of_image, keyframes_alike
 
 SHOWN = 12

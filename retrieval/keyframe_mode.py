@@ -9,9 +9,10 @@ import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.memories import Segment
+from domain.moments import Retrieval, ShownImage
 from domain.people import escape_tags
+from domain.sentences import describe_picture, pluralise
 from domain.time import TimeSpan
-from domain.wording import describe_picture, pluralise
 from models.ports import ImageEncoder
 from retrieval.lines import Ints, Scores
 from retrieval.looking import Look
@@ -19,9 +20,8 @@ from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.ranking import LINE, line_scores
 from retrieval.relevance import decayed
-from retrieval.result import Retrieval, ShownImage
 from retrieval.terms import terms
-from store.queries.clip_contents import ClipContents, KeyframeOnClip
+from store.queries.clips import ClipContents, KeyframeOnClip
 
 NEAR_MS = 1_000
 """Time around a frame in which a sighting counts as on it; length of an image's span."""

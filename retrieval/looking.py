@@ -18,12 +18,11 @@ from perception.decode import decode_frames
 from perception.jpeg import Blobs
 from perception.source import original_file
 from store.database import Store
-from store.queries.audit import is_erased
 from store.queries.blobs import lock_blobs_shared
-from store.queries.clip_contents import KeyframeOnClip, clip_contents
-from store.queries.clips import StoredClip, clips_of
+from store.queries.clips import KeyframeOnClip, StoredClip, clip_contents, clips_of
 from store.queries.keyframes import StoredFrame, add_looked_frames
 from store.queries.percepts import lock_video
+from store.queries.rights import is_erased
 from store.queries.videos import find_video
 
 STEP_MS = 1_000

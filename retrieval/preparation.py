@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from domain.memories import MemoryView, Scope
 from domain.people import Character
 from domain.settings import SearchSettings
-from domain.texts import make_storable
 from domain.time import TimeSpan
+from domain.words import make_storable
 from models.ports import ImageEncoder, embed_queries
 from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
 from retrieval.encoders import SearchModels, image_encoder, require_text_encoder

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from string import ascii_uppercase
 
-from domain.asking import Evidence, Mode
+from domain.asking import Evidence, Mode, Weighed
 from domain.memories import MemoryView, Scope, Segment
-from domain.search import Weighed
 from domain.time import TimeSpan
 from models.ports import ImageEncoder, TextEmbedder
 from retrieval import ranking

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.asking import Evidence
+from domain.asking import STRUCTURE, Evidence, Quote
 from domain.errors import WeightsMissing
 from domain.memories import SEPARATOR, MemorySource
 from domain.people import TAG
-from domain.search import STRUCTURE, Quote
-from domain.texts import has_number
 from domain.time import TimeSpan
+from domain.words import has_number
 from models.ports import Reranker, TextEmbedder, embed_queries
 from models.sentences import SentenceParser
 from retrieval.chapters import Word

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from domain.asking import Evidence
 from domain.memories import Scope
+from domain.moments import Retrieval
 from models.ports import Reranker, TextEmbedder, embed_queries
 from retrieval.lines import Floats, Ints, Matrix, Scores, dot_products, search_text
-from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.candidates import near_lines
 from store.queries.conditions import Reader

@@ -8,14 +8,14 @@ from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 
-from domain.asking import Mode
+from domain.asking import STRUCTURE, TOLD, Aim, Mode, VideoQuotes, answering
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
-from domain.search import STRUCTURE, TOLD, Aim, VideoQuotes, answering
+from domain.moments import Retrieval, ShownImage
 from domain.settings import Settings
-from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
+from domain.words import make_storable, one_line
 from models.ports import ImageEncoder
 from people.characters import replace_names
 from retrieval import modes
@@ -35,10 +35,9 @@ from retrieval.query_context import (
 )
 from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
 from retrieval.ranking import add_strength, best_lines
-from retrieval.result import Retrieval, ShownImage
 from retrieval.structure import last_seen
 from store.database import Store
-from store.queries.clip_contents import KeyframeOnClip, clip_contents, frame_vectors
+from store.queries.clips import KeyframeOnClip, clip_contents, frame_vectors
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment, read_segments, segment_texts, segments_in_view

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from domain.calls import CallRecord
 from domain.moments import SearchCost
 from models.text_endpoint import recorded_embeddings
-from store.queries.calls import SEARCH, add_call, usage_of_searches
+from store.queries.trajectories import SEARCH, add_call, usage_of_searches
 
 if TYPE_CHECKING:
     from store.database import Store

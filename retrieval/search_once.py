@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from domain.time import TimeSpan
 from retrieval.images_alike import ExampleImage, images_alike
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.queries.clips import memory_view
 from store.queries.videos import find_video, list_videos

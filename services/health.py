@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import av
 
 from domain.errors import SetupError, WeightsMissing
-from domain.marked import marked
+from domain.words import marked
 from models.chat_models import key_variable
 from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of

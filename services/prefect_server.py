@@ -22,7 +22,7 @@ from services.prefect import SERVER_VARIABLE
 from services.prefect_internals import omit_state_in_bulk_inserts
 from store.files import set_private_umask
 from store.home import Home
-from store.idle_stop import idle_limit_s
+from store.postmaster import idle_limit_s
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"

@@ -32,7 +32,6 @@ from store.database import Store, remove_orphaned_blobs
 from store.driver import is_database_failure
 from store.migrations import HEAD, refresh_viewer_role
 from store.progress import Megabytes, Progress
-from store.queries.audit import record_deed
 from store.queries.backup import (
     CopiedTable,
     analyze_tables,
@@ -50,6 +49,7 @@ from store.queries.backup import (
 )
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
 from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
+from store.queries.rights import record_deed
 from store.tables.library import AuditRow
 
 

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, configure_mappers
 
 from domain import faults
 from domain.errors import AccessDenied, DatabaseError
-from domain.marked import marked
+from domain.words import marked
 from store.advisory_locks import PriorityLock
 from store.blobs import BlobStore
 from store.driver import (
@@ -33,8 +33,8 @@ from store.driver import (
 )
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.idle_stop import UsageLock
 from store.migrations import VIEWER, migrate, require_current, restrict
+from store.postmaster import UsageLock
 from store.queries.blobs import lock_blobs_exclusive, own_library_id, unused_blobs
 
 T = TypeVar("T")

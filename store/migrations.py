@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, SetupError
-from domain.marked import marked
+from domain.words import marked
 from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, driver_of, explain_failure, libpq_url, parse_url
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import InputError
-from store.file_locks import lock_file
-from store.files import make_private
+from store.files import lock_file, make_private
 from store.home import Home
 from telemetry.tracing import current_ids
 

@@ -29,7 +29,7 @@ from auth.signin_page import SignInPage
 from domain.errors import HomerError, SetupError
 from services.daemon import stop_when_unused
 from store.home import Home
-from store.idle_stop import UsageLock
+from store.postmaster import UsageLock
 from store.queries.rights import store_for
 from ui.ingestion import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
 from ui.language import in_language

@@ -12,10 +12,9 @@ import streamlit as st
 
 from domain.asking import Evidence, Mode
 from domain.errors import HomerError, InputError
-from domain.marked import marked
 from domain.media import Video
 from domain.time import parse_clock_span
-from domain.words import counted, translate, translate_sentence
+from domain.words import counted, marked, translate, translate_sentence
 from retrieval.images_alike import example_of_ref, image_example, is_image_ref
 from retrieval.relevance import close_evidence
 from retrieval.search_cost import recorded_search

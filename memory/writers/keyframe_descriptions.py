@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from domain.media import Keyframe, Percept
 from domain.memories import KeyframeDescription, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, escape_tags
+from domain.sentences import describe_picture
 from domain.time import TimeSpan
-from domain.wording import describe_picture
 from people.characters import ClipPeople
 from perception.likeness import LEVELS, colour_shares
 

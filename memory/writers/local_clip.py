@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from domain.media import Group, IdentityKind, Percept, Utterance
 from domain.memories import SEPARATOR, ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Identity, IdentityStatement, escape_tags
+from domain.sentences import count_objects, describe_counts, split_utterance
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from domain.wording import count_objects, describe_counts, split_utterance
 from memory.continued_lines import continue_screen_text, continue_speech, sound_lines
 from memory.writers.keyframe_descriptions import colour_lines, recognised_descriptions
 from memory.writers.port import ClipContext

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from domain.stated import KIND_WORDS
+from domain.sentences import KIND_WORDS
 from models.ports import TextEmbedder
 from retrieval.relevance import CosineScale
 from retrieval.terms import content_words, terms

@@ -66,6 +66,12 @@ def text_array(values: Collection[str]) -> str:
     return '{"' + '","'.join(values) + '"}' if values else "{}"
 
 
+def has_any_clip(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
+    """Return the condition that an array of clips has one of these."""
+    overlaps: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
+    return overlaps
+
+
 def valid_at(row: Any, clip: int | ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that a revision (``from_clip``, ``to_clip``) is valid after ``clip``."""
     return and_(row.from_clip <= clip, or_(row.to_clip.is_(None), row.to_clip > clip))

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.errors import NotFound
 from domain.memories import Edge, Scope, Segment
 from domain.time import TimeSpan
-from store.queries.clip_contents import KEYFRAMES, KeyframeOnClip
+from store.queries.clips import KEYFRAMES, KeyframeOnClip
 from store.queries.conditions import (
     LINES_IN_VIEW,
     VIEW,

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from domain.asking import Mode
+from domain.asking import Aim, Mode
 from domain.errors import WeightsMissing
 from domain.media import ClipState
 from domain.memories import MemoryView, Scope
-from domain.search import Aim
 from domain.settings import Settings
 from library.library_search import LibraryQuery, search_library
 from memory.write_clip import remember
@@ -25,7 +24,7 @@ from models.profile import Profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.records import dump_video
+from store.queries.backup import dump_video
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

@@ -29,7 +29,7 @@ from library.params import read_lines
 from models.secrets import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from store.database import Store
-from store.file_locks import file_lock
+from store.files import file_lock
 from store.home import Home
 from tests.support.local_servers import serving
 from tests.support.media import make_video

@@ -13,10 +13,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, event, insert, select, update
 
-from domain.asking import Mode, Question
+from domain.asking import Aim, Mode, Question
 from domain.media import IdentityKind
 from domain.memories import MemoryView, Scope
-from domain.search import Aim
+from domain.moments import Retrieval
 from domain.settings import Settings
 from domain.time import TimeSpan, merge_close_spans
 from graphs.runner import Runner
@@ -27,7 +27,6 @@ from people import likely_same
 from people.corrections import keep_apart, undo
 from retrieval import video_selection as selection
 from retrieval.citations import cite
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries import candidates as stored_selection

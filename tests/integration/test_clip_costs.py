@@ -9,9 +9,9 @@ import pytest
 
 from domain.calls import CallRecord, CallTotals
 from domain.errors import ModelError
-from domain.ingesting import Watched
 from domain.media import Percept
 from domain.memories import ClipMemories
+from domain.watching import Watched
 from flows import clip_memory
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace

@@ -16,8 +16,8 @@ from sqlalchemy import update
 
 from domain.errors import ModelError, SetupError
 from domain.evaluation import QuestionPart
-from domain.ingesting import Watched
 from domain.settings import Pool
+from domain.watching import Watched
 from evals.running import run_evaluation
 from flows import executors, ingest_video
 from flows.build import build
@@ -36,10 +36,10 @@ from services.prefect import PrefectServer, ensure_login, library_id, library_ta
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.queries.backup import dump_video
 from store.queries.clips import clips_of
 from store.queries.encoders import encoders_of_library
 from store.queries.evaluations import Slot
-from store.queries.records import dump_video
 from store.queries.videos import video_state
 from store.tables.schema import LibraryRow
 from strategies.registry import find_strategy

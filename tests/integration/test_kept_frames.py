@@ -27,8 +27,8 @@ from perception.frame_keeper import FrameToKeep, KeptFrames
 from perception.jpeg import decode_stored
 from store.database import Store
 from store.home import Home
+from store.queries.backup import video_records
 from store.queries.percepts import add_blobs
-from store.queries.records import video_records
 from store.queries.videos import list_videos
 from store.tables.schema import FrameRow, KeeperRow, KeyframeRow, SightingRow
 from strategies.registry import all_strategies, find_strategy

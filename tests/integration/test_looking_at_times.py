@@ -11,6 +11,7 @@ from sqlalchemy import func, select, text, update
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
+from domain.moments import Retrieval
 from domain.rights import Deed
 from domain.settings import Settings
 from domain.time import TimeSpan
@@ -19,12 +20,11 @@ from models.toolbox import Toolbox
 from perception.decode import decode_frames
 from perception.source import video_id
 from retrieval.citations import cite
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
-from store.queries.audit import is_erased, record_deed
-from store.queries.records import dump_video
+from store.queries.backup import dump_video
+from store.queries.rights import is_erased, record_deed
 from store.tables.schema import KeyframeRow, VideoRow
 from tests.conftest import WEIGHTS
 from tests.support.picture_cards import COLOURS, SIZE, Card, make_slides

@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from domain.asking import Mode
 from domain.errors import InputError
-from domain.ingesting import Watched
 from domain.time import TimeSpan
+from domain.watching import Watched
 from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
 from flows.watching import SilentListener, watch_files

@@ -25,7 +25,7 @@ Runs that are scanned once for each of their characters take more at 8,000 of th
 times as much at a megabyte.
 """
 
-NOT_FROM_OUTSIDE = {"store/file_locks.py:_FLOCK": "the kernel's list of locks"}
+NOT_FROM_OUTSIDE = {"store/files.py:_FLOCK": "the kernel's list of locks"}
 MADE_WHEN_USED = {
     "evals/dataset.py": "what whoever marked a set of questions wrote of right answers",
     "models/sentences.py": "names of people, which are short, each taken literally",

@@ -17,11 +17,11 @@ from domain import words
 from domain.media import IdentityKind
 from domain.memories import MemorySource
 from domain.people import Character, Identity, escape_tags, tags_in_words
-from domain.schedules import parse_when
+from domain.sentences import ends_sentence, split_sentences, split_utterance
 from domain.settings import MemorySettings, WatchSettings
-from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock
-from domain.wording import ends_sentence, split_sentences, split_utterance
+from domain.watching import parse_when
+from domain.words import make_storable
 from evals.datasets import films, streams
 from flows.uploads import safe_name
 from graphs.forks import read_plan

@@ -24,8 +24,8 @@ from cli.console import confirm, note, say, say_json, say_table
 from cli.progress import BarMeter, PlainMeter
 from cli.render import SHOWN
 from domain.errors import MediaError
-from domain.ingesting import Watched
 from domain.media import Video
+from domain.watching import Watched
 from domain.words import plain_line, shortened
 from library.progress import Reporter
 from library.upkeep import pull_models

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from domain.errors import ModelError
-from domain.media import Clip, Keyframe, Percept
+from domain.media import Clip, Gap, GapReason, Keyframe, Percept
 from domain.settings import WatchSettings
-from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word

@@ -16,9 +16,9 @@ from domain.errors import WeightsMissing
 from domain.media import Box, Clip, IdentityKind, Percept, SeenObject, Sound
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Identity
+from domain.sentences import count_objects, describe_by_time, describe_counts, pluralise
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
-from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
 from flows.ingest_video import _missing_models, models_used
 from memory.continued_lines import continue_sounds
 from memory.writers import make_writers
