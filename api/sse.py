@@ -26,7 +26,7 @@ from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
 from library.answering import answer_of
-from models.json_repair import latest_text
+from models.structured import latest_text
 
 KEEP_ALIVE_S = 15.0
 """Seconds without an event before a keep-alive: proxies close silent connections."""

@@ -18,7 +18,13 @@ from domain.words import marked
 from flows.http_file import HttpFile, IsPage
 from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
-from models.secrets import is_readable, redact, redacted_url, secrets_of_url, without_login
+from models.keys_and_packages import (
+    is_readable,
+    redact,
+    redacted_url,
+    secrets_of_url,
+    without_login,
+)
 from perception.source import find_media
 from store.files import file_lock, make_private, try_file_lock
 from store.home import Home

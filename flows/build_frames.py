@@ -15,7 +15,7 @@ from people.model_transactions import run_with_models
 from perception.decode import ClipReader, RawClip, read_clips
 from perception.frame_keeper import FrameKeeper, sample_frames
 from perception.source import clips_of, original_file, probe
-from retrieval.looking import ERASED
+from retrieval.keyframe_mode import ERASED
 from store.database import remove_unused_blobs
 from store.queries import clips as clip_rows
 from store.queries.keyframes import carried_by

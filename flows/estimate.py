@@ -38,8 +38,8 @@ from models.text_endpoint import EndpointTextEmbedder
 from people.characters import ClipPeople
 from people.names import search_text
 from perception.decode import ClipReader, read_clips
+from perception.perceive_clip import decode_and_perceive
 from perception.source import clips_of, probe_source, video_id
-from perception.worker import decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries.clips import StoredClip
 from store.queries.trajectories import mean_call

@@ -25,7 +25,7 @@ from domain.media import ClipState, Video
 from domain.rights import acting_user
 from domain.words import make_storable
 from flows.addresses import fetched_files, is_address
-from models.secrets import redacted_url, without_login
+from models.keys_and_packages import redacted_url, without_login
 from perception.source import find_media, video_id
 from services.daemon import (
     ACTING,

@@ -30,6 +30,7 @@ from flows.watching import BUILD_WINDOWS, Listener, build_windows_if_due, failur
 from flows.workspace import Workspace
 from perception.clip_view import clip_view
 from perception.frame_keeper import sample_frames
+from perception.hearing import NOTHING_HEARD, Heard
 from perception.live import LiveSource
 from perception.live_clips import CapturedClip, ClipBuffer, DegradationPolicy, subsample_frames
 from perception.live_reader import (
@@ -41,7 +42,6 @@ from perception.live_reader import (
     open_source,
 )
 from perception.perceive_clip import perceive
-from perception.speech import NOTHING_HEARD, Heard
 from store.queries import videos as stream_rows
 from store.queries import videos as video_rows
 from store.queries.blobs import add_recording, lock_blobs_shared

@@ -17,7 +17,7 @@ from domain.settings import Tier
 from flows.delete import delete_video, preview_video_deletion
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace
-from perception.jpeg import shrink_jpeg
+from perception.images import shrink_jpeg
 from store.database import Store, remove_unused_blobs
 from store.queries import keyframes as stored
 from store.queries.blobs import (

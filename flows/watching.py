@@ -23,7 +23,7 @@ from flows.workspace import Workspace
 from models.retries import waiting_for_servers
 from strategies.registry import find_strategy
 from telemetry import tracing
-from telemetry.ingest_spans import ClipSpans
+from telemetry.tracing import ClipSpans
 
 
 class Listener(Protocol):

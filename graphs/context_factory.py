@@ -39,7 +39,7 @@ from domain.words import marked
 from models.chat import Replay, Sink, StructuredChat
 from models.text_endpoint import recorded_embeddings
 from retrieval.built_views import built_part, titles_of
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
 from store.queries.builds import build_writers, built_encoders

@@ -27,7 +27,7 @@ from library.transcript import (
 )
 from models.ports import ImageEncoder, TextEmbedder
 from people.characters import ClipPeople
-from retrieval.encoders import close_pictures
+from retrieval.preparation import close_pictures
 from retrieval.relevance import close_lines, embed_words
 from retrieval.terms import plain_words
 from store.database import Store

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from auth.sessions import is_signed, link_key, sign_until
+from auth.signing_in import is_signed, link_key, sign_until
 from domain.errors import InputError, NotFound
 from domain.rights import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, Deed, SharedLink
 from domain.time import format_clock

@@ -20,11 +20,11 @@ from domain.media import ClipState, Video
 from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.patch_window import to_window_lines
+from memory.event_graph_update import to_window_lines
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
-from people.characters import people_at
+from people.characters import people_at, place_people
 from people.forget import FORGOTTEN_SUMMARY, outcomes_without
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -33,7 +33,6 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_line, search_text
-from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import remove_recap_files
 from store.queries import cut_clips, events

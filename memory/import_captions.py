@@ -23,11 +23,10 @@ from domain.rights import Deed
 from domain.settings import DEFAULT_LIMITS, ImportLimits, Settings
 from domain.time import TimeSpan
 from memory.captions import DAY_S, CaptionTrack, caption_clips, parse_json_line, read_text
-from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
 from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from models.ports import TextEmbedder
+from models.ports import FaceThreshold, MemoryModels, TextEmbedder, VoiceThreshold
 from models.text_endpoint import recorded_embeddings
 from people.characters import ClipPeople
 from people.model_transactions import record_call

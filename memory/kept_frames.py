@@ -23,8 +23,7 @@ from perception.frame_keeper import (
     frames_for,
     kept_jpeg,
 )
-from perception.jpeg import decode_image
-from perception.likeness import LIKENESS
+from perception.images import LIKENESS, decode_image
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared

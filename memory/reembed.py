@@ -25,7 +25,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import search_text
-from perception.jpeg import decode_image
+from perception.images import decode_image
 from store.database import Store
 from store.progress import Progress
 from store.queries import encoders as stored

@@ -19,10 +19,9 @@ from domain.sentences import join_sentences
 from domain.settings import HOUR_MS, Subtitles
 from domain.time import TimeSpan
 from domain.words import marked
-from memory.captions import SUBTITLE_SUFFIXES, read_cues
-from memory.cues import spoken_lines
+from memory.captions import SUBTITLE_SUFFIXES, read_cues, spoken_lines
+from perception.containers import text_tracks
 from perception.source import SUFFIXES, SourceProbe
-from perception.subtitle_tracks import text_tracks
 
 _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)

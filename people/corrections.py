@@ -20,7 +20,7 @@ from domain.people import (
 )
 from domain.rights import Deed
 from domain.words import make_storable, marked
-from people.placing import in_force, place_people
+from people.characters import in_force, place_people
 from store.database import Store
 from store.queries import characters as stored
 from store.queries.characters import USER_SOURCE, CharacterAt, characters_at
@@ -139,7 +139,7 @@ def describe_members(tags: Sequence[str]) -> str:
 
 # Corrects the people of a video: merge, split, keep apart, undo.
 #
-# Each is recorded, and applied when it is made (``people.placing``); what was learned stays.
+# Each is recorded, and applied when it is made (``people.characters``); what was learned stays.
 
 
 def has_name(character: CharacterAt, name: str) -> bool:

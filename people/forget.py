@@ -22,7 +22,7 @@ from domain.rights import Deed
 from domain.time import TimeSpan
 from domain.words import marked
 from models.ports import TextEmbedder
-from people.characters import people_at
+from people.characters import people_at, place_people
 from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -31,7 +31,6 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import NameEraser, search_text
-from people.placing import place_people
 from perception.source import drop_cached_original
 from store.archive import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.database import Store, remove_unused_blobs

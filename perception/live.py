@@ -25,10 +25,9 @@ import av
 
 from domain.errors import InputError, SetupError
 from domain.words import make_storable
-from perception.allowed_hosts import AllowedHosts, HostForbidden
+from perception.allowed_hosts import REDIRECTED, AllowedHosts, HostForbidden, RtspRelay
 from perception.containers import FORMATS
 from perception.http_source import open_http
-from perception.rtsp_relay import REDIRECTED, RtspRelay
 
 if TYPE_CHECKING:
     from av.container import InputContainer

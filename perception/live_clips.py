@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from domain.media import LEVELS, Clip, Gap, GapReason, PictureTally, StreamSettings
 from domain.time import TimeSpan
-from perception.audio import ClipAudio, lookahead_ms
-from perception.decode import NO_SOUND, RawClip
+from perception.decode import NO_SOUND, ClipAudio, RawClip, lookahead_ms
 from perception.frames import AS_STORED, SampleGrid
 from perception.quality import FrameMeasurer
 

@@ -20,12 +20,10 @@ from models.ports import ImageEncoder
 from people.characters import replace_names
 from retrieval import modes
 from retrieval.chapters import Word
-from retrieval.encoders import SearchModels, close_pictures
-from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
-from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
+from retrieval.heuristics.questions import Asks, StructureQuestions, without_telling
+from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at, look_at
 from retrieval.lines import Floats
-from retrieval.looking import look_at
-from retrieval.preparation import SearchPreparation
+from retrieval.preparation import SearchModels, SearchPreparation, close_pictures
 from retrieval.query_context import (
     ModeSearch,
     QueryContext,
@@ -33,7 +31,7 @@ from retrieval.query_context import (
     temperature,
     weigh_evidence,
 )
-from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
+from retrieval.quotes_and_citations import Quoted, QuoteSearch, lines_around, lines_beside, quoted
 from retrieval.ranking import add_strength, best_lines
 from retrieval.structure import last_seen
 from store.database import Store

@@ -22,7 +22,7 @@ from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from people.across_videos import person_links
 from retrieval.chapters import TopicLine, Word, chapters
-from retrieval.heuristics.structure_questions import Asks
+from retrieval.heuristics.questions import Asks
 from retrieval.lines import LineSet, ViewLine
 from retrieval.people_in_query import ViewPerson, line_text, with_names
 from retrieval.query_context import QueryContext

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from auth.headers import same_origin
+from auth.connections import same_origin
 from services.daemon import stop_when_unused
 from services.prefect import SERVER_VARIABLE
 from services.prefect_internals import omit_state_in_bulk_inserts

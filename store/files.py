@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can read, whatever the umask; and locks on files.
+"""Files and folders that only their owner can read, whatever the umask; locks on files, and slots.
 
 A process sets the umask when it starts (``set_private_umask``), which covers what libraries write.
 Where the mode matters, 0600 and 0700, it is also given explicitly, since the code may run in
@@ -8,19 +8,22 @@ another program.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import secrets
 import stat
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 import psutil
 
-from domain.errors import InputError
+from domain.errors import InputError, SetupError
 
 UMASK = 0o077
 OTHERS = 0o077
@@ -266,3 +269,65 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except OSError:
         return None
+
+
+POLL_INTERVAL_S = 0.05
+
+
+# Each slot is a locked file in the system's temporary folder, so that of a killed process is free
+# again at once.
+class NoFreeSlot(TimeoutError):
+    """No slot was free in time."""
+
+
+class Slots:
+    """The slots of one name.
+
+    Args:
+        name: All who use the same name share its slots.
+        count: How many there are; None: no limit.
+        folder: Where the files are; None: this user's, in the temporary folder.
+    """
+
+    def __init__(self, name: str, count: int | None, folder: Path | None = None) -> None:
+        self._count = count
+        self._folder = folder or Path(tempfile.gettempdir(), f"homer-{os.getuid()}")
+        self._name = hashlib.sha256(name.encode()).hexdigest()[:16]
+
+    @contextmanager
+    def acquire(
+        self, timeout_s: float | None = None, wait: Callable[[float], None] = time.sleep
+    ) -> Iterator[None]:
+        """Hold a slot, waiting until one is free.
+
+        Args:
+            timeout_s: How long to wait; None: for ever.
+
+        Raises:
+            NoFreeSlot: None was free in time.
+            SetupError: The folder is not this user's own.
+        """
+        with ExitStack() as held:
+            deadline = None if timeout_s is None else time.monotonic() + timeout_s
+            while self._count is not None and not self._try_slots(held):
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise NoFreeSlot
+                wait(POLL_INTERVAL_S)
+            yield
+
+    def _try_slots(self, held: ExitStack) -> bool:
+        # Make the folder; one that others may write to is not trusted.
+        folder = self._folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise SetupError(f"{folder} is not yours alone: remove it, or name another in $TMPDIR")
+        for number in range(self._count or 0):
+            path = self._folder / f"{self._name}-{number}.lock"
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.fdopen(os.open(path, flags, 0o600), "r+")
+            if try_lock_file(file):
+                held.enter_context(file)
+                return True
+            file.close()
+        return False

@@ -19,8 +19,7 @@ from domain.moments import ShownImage
 from domain.people import escape_tags
 from domain.time import TimeSpan
 from domain.words import make_storable
-from perception.jpeg import decode_image
-from perception.likeness import LIKENESS, likeness
+from perception.images import LIKENESS, decode_image, likeness
 from retrieval.keyframe_mode import describe_kept
 from retrieval.people_in_query import names_as_of
 from store.queries.clips import ClipContents, clip_contents

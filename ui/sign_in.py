@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from auth.oidc import user_from_cookies, verified_name
+from auth.signing_in import user_from_cookies, verified_name
 from domain.errors import HomerError
 from domain.rights import Deed, acting_user
 from domain.words import translate

@@ -24,7 +24,7 @@ from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, new_id
 from flows.uploads import first_file, paths_within
 from flows.workspace import Workspace
-from models.secrets import redacted_url
+from models.keys_and_packages import redacted_url
 from services.daemon import JobState
 from services.prefect import PrefectServer
 from store.queries.rights import record_deed

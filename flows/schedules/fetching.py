@@ -19,8 +19,7 @@ from domain.watching import Watched
 from domain.words import counted
 from flows.watching import Listener, watch_files
 from flows.workspace import Workspace
-from models.extras import Extra
-from models.secrets import redact, redacted_url, secrets_of_url
+from models.keys_and_packages import Extra, redact, redacted_url, secrets_of_url
 from perception.allowed_hosts import AllowedHosts, connections_limited_to
 from perception.source import media_in, video_id
 from store.database import Store

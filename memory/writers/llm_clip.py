@@ -26,9 +26,13 @@ from memory.writers.clip_page import (
     fit_parts,
     prompt_parts,
 )
-from memory.writers.keyframe_descriptions import checked_descriptions, fill_descriptions
 from memory.writers.labels import content_words
-from memory.writers.local_clip import DEFAULTS, LocalClipWriter
+from memory.writers.local_clip import (
+    DEFAULTS,
+    LocalClipWriter,
+    checked_descriptions,
+    fill_descriptions,
+)
 from memory.writers.port import ClipContext
 from models.chat import Replay, Sink, StructuredChat
 from models.messages import (

@@ -16,6 +16,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from sqlalchemy import (
     ColumnElement,
     Select,
+    SQLColumnExpression,
     Text,
     and_,
     cast,
@@ -118,7 +119,9 @@ def kept_images(session: Session, video: str) -> list[StoredFrame]:
     return [StoredFrame._make(fields) for fields in found]
 
 
-def _with_sizes(row: Any, video: str, quality: ColumnElement[float]) -> Select[*tuple[Any, ...]]:
+def _with_sizes(
+    row: Any, video: str, quality: SQLColumnExpression[float]
+) -> Select[*tuple[Any, ...]]:
     blob = BlobRow
     size = select(blob.size).where(blob.video_id == video, blob.sha256 == row.blob)
     size_or_zero = func.coalesce(size.correlate(row).scalar_subquery(), 0)

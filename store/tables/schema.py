@@ -146,7 +146,7 @@ class KeyframeRow(_OfClip, Base):
 
     ``description``: what it shows in words, with tags of people; ``description_embedding`` is the
     vector of that text, ``embedding`` that of the picture under an image-text model, and
-    ``likeness_vector`` what it looks like (``perception/likeness.py``).
+    ``likeness_vector`` what it looks like (``perception/images.py``).
     """
 
     __tablename__ = "keyframes"

@@ -23,7 +23,7 @@ from domain.moments import Retrieval
 from domain.time import TimeSpan
 from domain.words import make_storable
 from models.ports import embed_queries
-from retrieval.encoders import TextModels, require_text_encoder
+from retrieval.preparation import TextModels, require_text_encoder
 from retrieval.relevance import closeness_threshold, cosine_scale
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
 from strategies.plain_rag.strategy import NAME, NearestArguments

@@ -13,7 +13,7 @@ from domain.errors import InputError
 from domain.memories import MemoryView, Scope
 from domain.moments import Retrieval
 from domain.settings import Settings
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support import remembered

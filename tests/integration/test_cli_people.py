@@ -11,7 +11,7 @@ from domain.settings import Settings
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.characters import characters_at

@@ -30,10 +30,10 @@ from memory.reembed import reembed_video
 from models.ports import TextEmbedder
 from models.profile import Profile
 from models.specs import ChatSpec, EncoderSpec, Price
+from models.text_endpoint import recorded_search, searches_so_far
 from models.toolbox import Toolbox
 from people.forget import forget
 from retrieval.retrievers import Retrievers
-from retrieval.search_cost import recorded_search, searches_so_far
 from retrieval.search_once import search_once
 from store.database import Store
 from store.home import Home

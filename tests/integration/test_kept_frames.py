@@ -24,7 +24,7 @@ from memory.delete_span import delete_span
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.forget import forget, restore_forgotten
 from perception.frame_keeper import FrameToKeep, KeptFrames
-from perception.jpeg import decode_stored
+from perception.images import decode_stored
 from store.database import Store
 from store.home import Home
 from store.queries.backup import video_records

@@ -19,7 +19,7 @@ from library.rights import give_right, rights_on
 from models.toolbox import Toolbox
 from perception.decode import decode_frames
 from perception.source import video_id
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
@@ -179,7 +179,7 @@ def test_what_is_forgotten_while_the_file_is_decoded_is_not_stored(
             record_deed(session, Deed.FORGOT, f"{video_id(file)} person 1")
         return pictures
 
-    monkeypatch.setattr("retrieval.looking.decode_frames", forgotten_meanwhile)
+    monkeypatch.setattr("retrieval.keyframe_mode.decode_frames", forgotten_meanwhile)
     files = [*store.blobs.walk()]
     assert "erased" in str(look(store, 5, 5.5))
     assert (frames(store), [*store.blobs.walk()]) == (2, files)

@@ -28,7 +28,7 @@ from api.mcp_server import PATH, make_mcp_app, make_server
 from api.server import server_config
 from cli import serve as command
 from cli.main import app
-from models.extras import Extra
+from models.keys_and_packages import Extra
 from store.database import Store
 from store.home import Home
 from store.queries.rights import audit_entries

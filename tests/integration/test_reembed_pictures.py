@@ -26,8 +26,7 @@ from models.image_text import ImageTextEncoder
 from models.ports import ImageEncoder, Vector
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
-from perception.jpeg import decode_image
-from perception.likeness import LIKENESS, likeness
+from perception.images import LIKENESS, decode_image, likeness
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.encoders import count_pictures_left

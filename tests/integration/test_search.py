@@ -14,7 +14,7 @@ from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
 from nodes.retrieve import neighbours
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.tables.schema import CharacterMemberRow

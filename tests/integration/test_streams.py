@@ -26,12 +26,12 @@ from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.perception_workers import WorkerPool
 from flows.workspace import Workspace
 from library.memory import VideoDetails, dump_lines, show_video
-from models.slots import Slots
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from perception.live import live_source
 from perception.perceive_clip import perceive
 from store.database import Store
+from store.files import Slots
 from store.home import Home
 from store.queries.clips import memory_view
 from store.queries.rights import audit_entries

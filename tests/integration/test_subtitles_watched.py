@@ -19,8 +19,8 @@ from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.subtitles import read_source_texts
 from models.toolbox import Toolbox
+from perception.containers import SubtitleStream, text_tracks
 from perception.source import probe_source
-from perception.subtitle_tracks import SubtitleStream, text_tracks
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home

@@ -25,8 +25,8 @@ from graphs.replay import replay
 from graphs.runner import Runner
 from library.rights import give_right, rights_on
 from models.toolbox import Toolbox
-from perception.likeness import LIKENESS, likeness
-from retrieval.citations import cite
+from perception.images import LIKENESS, likeness
+from retrieval.quotes_and_citations import cite
 from store.database import Store
 from store.queries.backup import video_records
 from store.queries.builds import build_writers, read_built

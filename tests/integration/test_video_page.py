@@ -14,7 +14,7 @@ from domain.media import Clip, ClipState, Gap, GapReason, PictureTally, Stream, 
 from domain.time import TimeSpan
 from library.memory import clips, events
 from memory.delete_span import list_deleted_spans
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import add_clip, add_stream, find_video

@@ -27,7 +27,7 @@ from flows.restore import import_exported_video
 from graphs.runner import Runner
 from library.removal import export_video
 from library.videos import all_videos, check_video
-from perception.jpeg import decode_image
+from perception.images import decode_image
 from store.archive import ANY_RATIO_BELOW
 from store.database import Store
 from store.export import ROWS

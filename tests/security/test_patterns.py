@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from retrieval.heuristics.structure_questions import order_of
+from retrieval.heuristics.questions import order_of
 from tests.support.full_suite import in_full, is_full
 from tests.support.regular_expressions import PACKAGES, Attack, Use, attacks, calls, sources, uses
 from tests.support.relative_cpu_time import cpu, is_linear

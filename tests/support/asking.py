@@ -9,7 +9,7 @@ from models.ports import TextLine, Thing
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
-from retrieval.heuristics.structure_questions import Asks
+from retrieval.heuristics.questions import Asks
 from store.database import Store
 from store.queries.backup import video_records
 from store.queries.trajectories import StoredTrajectory, list_trajectories

@@ -47,7 +47,7 @@ PACKAGES = (
 )
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
-    *("auth/connections.py", "auth/oidc.py", "auth/password.py", "domain/watching.py"),
+    *("auth/connections.py", "auth/signing_in.py", "auth/signing_in.py", "domain/watching.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
     *("services/bug_report.py", "store/postmaster.py"),
     *("library/watching.py", "library/upkeep.py"),

@@ -31,7 +31,7 @@ from library.progress import Reporter
 from library.upkeep import pull_models
 from library.watching import with_usage
 from models import profile as profiles
-from models.extras import Extra
+from models.keys_and_packages import Extra
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.weights import FetchProgress

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from domain.media import IdentityKind
 from domain.people import CorrectedCharacter, Correction, CorrectionKind, Identity
 from memory.delete_span import contains_any, exclusive_words, flatten_text, quotes_any
-from people.characters import ClipPeople
+from people.characters import ClipPeople, InForce, in_force, memberships, nameless
 from people.names import NameEraser
-from people.placing import InForce, in_force, memberships, nameless
 from retrieval.people_in_query import view_people, with_current_names
 from store.queries.characters import CharacterAt, StatedSupport, characters_of_rows
 

@@ -17,9 +17,17 @@ from opentelemetry.trace import SpanKind, StatusCode
 from agent.run_context import Rounds
 from domain.media import Video
 from telemetry import redaction, tracing
-from telemetry.ingest_spans import ClipSpans, traced_step
 from telemetry.otel import CONTENT, content_wanted, wanted
-from telemetry.tracing import Metric, Work, attributes, bind_ids, current_ids, mask_id
+from telemetry.tracing import (
+    ClipSpans,
+    Metric,
+    Work,
+    attributes,
+    bind_ids,
+    current_ids,
+    mask_id,
+    traced_step,
+)
 from tests.support.telemetry_exporters import Exported
 
 VIDEO = "0123456789abcdef"

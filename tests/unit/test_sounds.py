@@ -20,7 +20,7 @@ from domain.sentences import count_objects, describe_by_time, describe_counts, p
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
 from flows.ingest_video import _missing_models, models_used
-from memory.continued_lines import continue_sounds
+from memory.clip_lines import continue_sounds
 from memory.writers import make_writers
 from memory.writers.clip_page import prompt_parts
 from memory.writers.labels import Salience, summarise
@@ -28,15 +28,15 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
 from models import profile as profiles
 from models import yamnet
-from models.extras import Extra
+from models.keys_and_packages import Extra
+from models.objects_and_texts import coco_labels
 from models.ports import Samples
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from models.yamnet import YamnetClassifier, open_interpreter
-from models.yolox import coco_labels
 from people.characters import ClipPeople
 from people.names import format_line
-from perception.sounds import find_sounds, sound_kinds
+from perception.hearing import find_sounds, sound_kinds
 from tests.support.memory import face, percept, said, span, text_at
 
 SETTINGS = WatchSettings()
