@@ -50,7 +50,6 @@ class SafeHeaders:
         self._app, self._policy = app, policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         refusable = "websocket.http.response" in scope.get("extensions", {})
@@ -189,7 +188,6 @@ class LimitedConnection(H11Protocol):
             self._timer = None
 
     def extend_wait(self, seconds: float) -> None:
-        """Restart the timer of a waiting request."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = self.loop.call_later(seconds, self._abort)

@@ -15,6 +15,7 @@ from domain.errors import InputError
 from domain.time import TimeSpan
 from domain.words import marked
 
+# The authors' code knows A to D only.
 MOST_OPTIONS = len(ascii_uppercase)
 """Most options of a question: a letter names each."""
 
@@ -239,6 +240,7 @@ def level_of_confidence(confidence: float) -> ConfidenceLevel:
     return ConfidenceLevel.MEDIUM if confidence >= MEDIUM else ConfidenceLevel.LOW
 
 
+# Fitted as an isotonic regression on judged answers (``homer eval calibrate``).
 class Curve(Frozen):
     """A calibration curve: the share of right answers by raw confidence, linear between points.
 

@@ -13,6 +13,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+# Postgres keeps no NUL, and UTF-8 no lone surrogate.
 StorableText = Annotated[
     str, BeforeValidator(lambda value: make_storable(value) if isinstance(value, str) else value)
 ]

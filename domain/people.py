@@ -39,7 +39,6 @@ def tag_name(tag: str) -> str:
 
 
 def tags_in(texts: Iterable[str]) -> set[str]:
-    """Return the tags of people in texts."""
     return {match[0] for text in texts for match in TAG.finditer(text)}
 
 
@@ -89,10 +88,10 @@ class Identity(Frozen):
 
     @property
     def tag(self) -> str:
-        """The identity's tag in prompts and memories."""
         return f"<{self.kind}_{self.number}>"
 
 
+# A typed field of a writer's reply: in the authors' code it is a prefix in the text.
 class IdentityStatement(Frozen):
     """Evidence from one clip that a face and a voice are one person, with its support.
 
@@ -107,6 +106,7 @@ class IdentityStatement(Frozen):
     by_model: bool = False
 
 
+# The authors' code numbers people anew with each refresh.
 class Character(Frozen):
     """One person: faces and voices joined under one number that never changes.
 
@@ -123,7 +123,6 @@ class Character(Frozen):
 
     @property
     def tag(self) -> str:
-        """The character's tag in prompts and memories."""
         return f"<character_{self.number}>"
 
     @property

@@ -12,6 +12,7 @@ from unicodedata import east_asian_width
 from domain.base import Frozen
 from domain.media import SeenObject, Utterance
 from domain.time import TimeSpan
+from domain.words import plural
 
 LINE_WORDS = 40
 """An utterance with more words is split at its sentence ends."""
@@ -19,12 +20,10 @@ LINE_WORDS = 40
 LINE_CHARACTERS = 300
 """Longest line that sentences are joined to, in characters."""
 
+# The longest spoken sentences have a few hundred characters. Longer text without a full stop is a
+# transcript without punctuation, or made to slow down the parser.
 LONGEST_SENTENCE = 2_000
-"""Most characters of a sentence; a longer one is split between words.
-
-The longest spoken sentences have a few hundred characters. Longer text without a full stop is a
-transcript without punctuation, or made to slow down the parser.
-"""
+"""Most characters of a sentence; a longer one is split between words."""
 
 _END = re.compile(r"((?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++[”’」）]*+)\s*+")
 _PART = re.compile(
@@ -71,11 +70,9 @@ def join_sentences(utterances: Iterable[Utterance], max_pause_ms: int) -> list[U
 
 
 def continues_sentence(last: Utterance, utterance: Utterance, max_pause_ms: int) -> bool:
-    """Check whether an utterance goes on with a sentence that ``last`` leaves open.
-
-    Lines grow to ``LINE_WORDS`` words and ``LINE_CHARACTERS`` characters at most, so that speech
-    that was written down without full stops is still split.
-    """
+    """Check whether an utterance goes on with a sentence that ``last`` leaves open."""
+    # Lines grow only so far, so that speech that was written down without full stops is still
+    # split.
     pause_ms = utterance.span.start_ms - last.span.end_ms
     return (
         not ends_sentence(last.text)
@@ -105,10 +102,7 @@ def _is_wide(character: str) -> bool:
 
 
 def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
-    """Split an utterance into lines of at most ``LINE_WORDS`` words, as far as sentence ends allow.
-
-    The span is divided in proportion to the length of each line, since speech runs evenly enough.
-    """
+    """Split an utterance into lines of ``LINE_WORDS`` words, as far as sentence ends allow."""
     text = utterance.text.strip()
     if len(text.split()) <= LINE_WORDS:
         return [(text, utterance.span)] if text else []
@@ -124,7 +118,8 @@ def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
 
 
 def share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
-    """Divide a span in proportion to lengths of text, as speech runs evenly enough."""
+    """Divide a span in proportion to lengths of text."""
+    # Speech runs evenly enough.
     total, used, spans = sum(lengths), 0, []
     for length in lengths:
         start = span.start_ms + span.length_ms * used // total
@@ -133,7 +128,6 @@ def share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
     return spans
 
 
-_PLURALS = {"person": "people", "knife": "knives", "mouse": "mice", "sheep": "sheep"}
 _ONLY_PLURAL = frozenset({"skis", "scissors"})
 _WITHOUT_NUMBER = frozenset({"broccoli"})
 
@@ -147,16 +141,8 @@ def describe_counts(counts: Mapping[str, int]) -> str:
         elif count == 1:
             described.append(f"an {label}" if label[0] in "aeiou" else f"a {label}")
         else:
-            described.append(f"{count} {pluralise(label)}")
+            described.append(f"{count} {plural(label)}")
     return ", ".join(described)
-
-
-def pluralise(label: str) -> str:
-    """Return the plural of an object's label."""
-    if label in _PLURALS:
-        return _PLURALS[label]
-    sibilant = label.endswith(("s", "x", "ch", "sh"))
-    return f"{label}es" if sibilant else f"{label}s"
 
 
 def count_objects(objects: Iterable[SeenObject]) -> dict[str, int]:
@@ -273,7 +259,7 @@ KINDS = MappingProxyType(
 )
 """The labels of COCO's 80 classes by kind, after its supercategories."""
 
-KIND_WORDS = "|".join(f"{word}|{pluralise(word)}" for word in KINDS)
+KIND_WORDS = "|".join(f"{word}|{plural(word)}" for word in KINDS)
 """An expression that matches the word of a kind, in the singular or plural."""
 _KIND = re.compile(rf"\b(?:{KIND_WORDS})\b", re.IGNORECASE)
 _COUNT = re.compile(r"^(?:\d+|an?)\s+")
@@ -288,7 +274,7 @@ def labels_of_kind(question: str) -> frozenset[str]:
     match = _KIND.search(question)
     if match is None:
         return frozenset()
-    word = next(kind for kind in KINDS if match[0].lower() in (kind, pluralise(kind)))
+    word = next(kind for kind in KINDS if match[0].lower() in (kind, plural(kind)))
     return frozenset((word, *KINDS[word]))
 
 
@@ -302,6 +288,6 @@ def things_on(line: str) -> dict[str, str]:
     return {_LABEL_OF.get(name, name): thing for thing, name in names.items()}
 
 
-_LABEL_OF = {pluralise(label): label for labels in KINDS.values() for label in labels} | {
-    pluralise("person"): "person"
+_LABEL_OF = {plural(label): label for labels in KINDS.values() for label in labels} | {
+    plural("person"): "person"
 }

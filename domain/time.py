@@ -44,7 +44,6 @@ class TimeSpan(Frozen):
         return self.start_ms <= other.start_ms and other.end_ms <= self.end_ms
 
     def union(self, other: TimeSpan) -> TimeSpan:
-        """Return the smallest span that holds both."""
         if self.contains(other):
             return self
         return TimeSpan.of(min(self.start_ms, other.start_ms), max(self.end_ms, other.end_ms))

@@ -131,9 +131,9 @@ def translate_sentence(text: str) -> str:
     """Return a sentence, or one with values in it, in the language of the page.
 
     ``person 2`` matches ``person {0}`` and becomes ``Person 2``. Values that are sentences of the
-    catalogue themselves are translated as well, or lists of some with ``; `` between them. All
-    others stay: a title may be one or two words of the catalogue.
+    catalogue themselves are translated as well, or lists of some with ``; `` between them.
     """
+    # All others stay: a title may be one or two words of the catalogue.
     return reader.get().sentence(text)
 
 
@@ -144,8 +144,15 @@ def format_number(value: float, spec: str = ",") -> str:
     return format(value, spec).translate(marks)
 
 
-_IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
+_IRREGULAR = {
+    "person": "people",
+    "piece of evidence": "pieces of evidence",
+    "knife": "knives",
+    "mouse": "mice",
+    "sheep": "sheep",
+}
 
+# What is transformed by Streamlit even when each of its characters is escaped, and by others.
 _MARKUP = re.compile(
     r"""((?<=[a-z0-9])(?=://) | www(?=\.) | @(?=[-\w])   # a link
     | !(?=\[) | \](?=[(\[:])   # a picture, a link with a text, and where one leads
@@ -156,7 +163,6 @@ _MARKUP = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What is transformed by Streamlit even when each of its characters is escaped, and by others."""
 
 _PADDED = re.compile(
     r"""(?<![:\d])0(?=\d:\d\d-\d) | (?<=\d-)0(?=\d:\d\d(?!:?\d))
@@ -181,11 +187,9 @@ def printable(text: str, but: str = "") -> str:
 
 
 def client_text(text: str) -> str:
-    """Return text for a client that may show it as Markdown, or in a terminal.
-
-    It reads as it was. Nothing in it is a link or picture that asks a server for something, nor
-    HTML; and nothing steers a terminal.
-    """
+    """Return text for a client that may show it as Markdown or in a terminal; it reads alike."""
+    # Nothing in it is a link or picture that asks a server for something, nor HTML; and nothing
+    # steers a terminal.
     return without_markup("\n".join(printable(line, JOINERS) for line in text.splitlines()))
 
 
@@ -212,7 +216,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Return a text with its first letter as a capital."""
     return text[:1].upper() + text[1:]
 
 

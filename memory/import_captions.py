@@ -177,7 +177,6 @@ class _PrefetchingEmbedder:
         self._pending: dict[str, Future[dict[str, NDArray[np.float32]]]] = {}
 
     def prefetch(self, texts: Sequence[str]) -> None:
-        """Start to embed texts in the background."""
         new = [t for t in dict.fromkeys(texts) if t not in self._cached and t not in self._pending]
         if new:
             future = self._pool.submit(copy_context().run, self._embed, new)

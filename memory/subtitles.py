@@ -72,7 +72,6 @@ class SourceTexts:
 
 
 def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
-    """Return the utterances that begin in a clip."""
     ends = (clip.span.start_ms, clip.span.end_ms)
     first, last = (bisect_left(utterances, ms, key=lambda one: one.span.start_ms) for ms in ends)
     return utterances[first:last]

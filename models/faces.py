@@ -54,7 +54,6 @@ def make_face(
 
 
 def is_large_enough(image: Image) -> bool:
-    """Check whether an image is large enough for a detector."""
     return bool(min(image.shape[:2]) >= SMALLEST_SIDE)
 
 

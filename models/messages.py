@@ -40,7 +40,6 @@ def user(content: str) -> Message:
 
 
 def assistant(content: str) -> Message:
-    """Return an earlier reply of the model."""
     return Message(role="assistant", content=content)
 
 

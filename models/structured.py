@@ -229,7 +229,6 @@ class StreamedReply:
         return self._max_characters is not None and self._length > self._max_characters
 
     def add(self, chunk: AIMessageChunk) -> None:
-        """Append the next chunk."""
         self.started = True
         _require_not_refused(chunk)
         self._add_text(str(chunk.text), self._content)
@@ -252,7 +251,6 @@ class StreamedReply:
             self._report()
 
     def answer(self, sent: Sequence[dict[str, Any]]) -> StructuredReply:
-        """Return the reply once the stream has ended."""
         if self._reported < self._length:
             self._report()
         text = make_storable(self._text())

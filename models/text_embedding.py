@@ -57,7 +57,6 @@ class OnnxTextEmbedder:
 
     @cached_property
     def dimensions(self) -> int:
-        """The size of a vector."""
         return int(self._run(np.zeros((1, 1), np.int64)).shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

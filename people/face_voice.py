@@ -200,7 +200,6 @@ class MatchedFace:
 
     @property
     def reason(self) -> str:
-        """The evidence in words."""
         return (
             f"in view during {self.with_voice_ms / 1000:.1f} of the {self.anyone_ms / 1000:.1f} s "
             f"of this voice with anyone in view, nobody else for more than "

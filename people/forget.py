@@ -274,7 +274,6 @@ class _Forgetting:
         return unused_blobs
 
     def is_named_in(self, text: str) -> bool:
-        """Tell whether a text names the person."""
         return self._eraser.erase(text) != text
 
     def _rewrite_row(self, row: NamedRow, values: Mapping[str, Any]) -> set[int]:

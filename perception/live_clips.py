@@ -123,7 +123,6 @@ class LiveClips:
         yield from self._close_finished("video", at_ms)
 
     def add_audio(self, frame: av.AudioFrame, at_ms: int) -> Iterator[CapturedClip]:
-        """Add audio that starts at ``at_ms``."""
         length = frame.samples * 1000 // (frame.sample_rate or 1)
         for open_clip in self._clips_in(at_ms, at_ms + max(1, length)):
             if open_clip.audio is None:
@@ -145,7 +144,6 @@ class LiveClips:
             yield from self._close_first()
 
     def close(self) -> None:
-        """Discard the open clips."""
         while self._open:
             self._open.pop().measurer.close()
 
@@ -350,7 +348,6 @@ class DegradationPolicy:
     _just_lowered: bool = False
 
     def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
-        """Return the level after a clip."""
         if took_ms > length_ms or waiting > 1:
             if self._just_lowered:
                 self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)

@@ -76,7 +76,6 @@ class OpenSource:
         return bool(self.container.duration)
 
     def close(self) -> None:
-        """Close the container, then the connection."""
         self.container.close()
         if self.connection is not None:
             self.connection.close()

@@ -177,7 +177,6 @@ def _with_statistics(
 
 
 def all_lines(database: Reader, plan: SearchPlan, read: ReadLines) -> LineSet:
-    """Fetch all lines of a view."""
     return _lines_of(database, plan, _all_clips(plan.scopes), read)
 
 

@@ -33,8 +33,8 @@ _SPOKEN = re.compile(rf"(?P<who>{TAG.pattern}|[A-Z][\w'’]*(?: [A-Z][\w'’]*){
 _KIND_OF_LINE = frozenset({"Seen", "Heard", "Screen", "Music", "Sound"})
 """What stands before a colon without being a speaker."""
 _ASIDES = re.compile(r"[“\"][^“”\"]*+[”\"]|\([^()]*+\)")
+# Laughs and hesitations, which the tagger takes for names.
 _FILLERS = re.compile(r"\b(?:(?:h[ae]){2,}h?|h+m+|u+[hm]+|a+h+|o+h+)\b[,.!]?", re.IGNORECASE)
-"""Laughs and hesitations, which the tagger takes for names."""
 _PIECES = re.compile(r"(?<=[.!?;])\s+")
 
 

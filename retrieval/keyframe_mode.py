@@ -16,9 +16,10 @@ from domain.errors import InputError, MediaError
 from domain.memories import Scope, Segment
 from domain.moments import Retrieval, ShownImage
 from domain.people import escape_tags
-from domain.sentences import describe_picture, pluralise
+from domain.sentences import describe_picture
 from domain.settings import WatchSettings
 from domain.time import TimeSpan, format_clock
+from domain.words import plural
 from models.ports import ImageEncoder
 from perception.decode import decode_frames
 from perception.images import Blobs
@@ -363,7 +364,7 @@ def _score_keyframes(context: QueryContext, keyframes: VideoKeyframes) -> list[S
             item.label for item in keyframes.contents.objects if item.time_ms == frame.time_ms
         ]
         description = with_names(frame.description or "", context.people.names(keyframes.video))
-        shown = " ".join([description, *texts, *labels, *map(pluralise, labels)])
+        shown = " ".join([description, *texts, *labels, *map(plural, labels)])
         words = set(terms(shown, english=False))
         word_overlap = len(context.words & words) / max(1, len(context.words))
         score += OVERLAP_WEIGHT * word_overlap
@@ -453,12 +454,11 @@ def image_evidence(shown: ShownImage) -> Evidence:
 def describe_kept(contents: ClipContents, at: int, names: Mapping[str, str]) -> str:
     """Describe a kept frame of a time for text-only models: what was recognised around it.
 
-    Text and things are recognised on keyframes only, so those of the nearest keyframe count.
-
     Args:
         contents: of the frame's clip.
         names: of people, by tag.
     """
+    # Text and things are recognised on keyframes only, so those of the nearest keyframe count.
     recognised = [time for time, _ in contents.texts] + [item.time_ms for item in contents.objects]
     near = [time for time in recognised if abs(time - at) <= NEAR_MS]
     nearest = min(near, key=lambda time: (abs(time - at), time), default=-1)

@@ -55,7 +55,6 @@ class RankedSegments:
         return {segment: place for place, segment in enumerate(self.near.id.tolist())}
 
     def segments(self, places: Sequence[int]) -> list[Segment]:
-        """Return segments as the view shows them."""
         ids = self.near.id[list(places)].tolist()
         segments = self.read(ids)
         return [segments[segment] for segment in ids]

@@ -109,7 +109,6 @@ class SearchPreparation:
 
     @cached_property
     def cosine_scale(self) -> CosineScale:
-        """The cosine scale of the text encoder."""
         return cosine_scale(self._tools.text)
 
     def context(

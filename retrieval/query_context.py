@@ -121,11 +121,9 @@ class QueryContext:
         return self.question.people
 
     def scope(self, video: str) -> Scope:
-        """Return the scope of one of the view's videos."""
         return next(scope for scope in self.view.scopes if scope.video == video)
 
     def cells_of(self, segment: Segment) -> Ints:
-        """Return the numbers of a segment's cells."""
         return self.lines.cells_of(segment.video, segment.clips)
 
     @cached_property

@@ -369,11 +369,9 @@ class Retrievers:
         return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]
 
     def _with_best_lines(self, result: Retrieval, context: QueryContext, aim: Aim) -> Retrieval:
-        """Append the best lines of the whole view to the evidence of a search.
-
-        If only one of the two is close, rules are not shown the other; but options are compared by
-        the best lines, so these are always appended.
-        """
+        """Append the best lines of the whole view to the evidence of a search."""
+        # If only one of the two is close, rules are not shown the other; but options are compared
+        # by the best lines, so these are always appended.
         if context.relevance is None:
             return result
         words = () if aim.quotes else sorted(context.words)

@@ -75,7 +75,6 @@ class Present(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How the person is called."""
         character = self.person.character
         first = (self.seen or self.heard)[0].line
         tags = [tag for tag in self.person.tags if tag in (first.speaker or "") + first.text]

@@ -50,12 +50,12 @@ _KEY_HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
 _CLAIM = HELD_LOCKS + " AND classid = {} AND objid = " + _KEY_HASH
 _TRY_CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 _RELEASE_CLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
+# In seconds and tries: the claims of an unreachable machine end after a minute.
 _KEEPALIVE = (
     ("tcp_keepalives_idle", 30),
     ("tcp_keepalives_interval", 10),
     ("tcp_keepalives_count", 3),
 )
-"""In seconds and tries: the claims of an unreachable machine end after a minute."""
 
 
 def lock_until_commit(
@@ -238,13 +238,13 @@ PATIENCE_S = 10.0
 """How long to wait for a connection before the database counts as unreachable, in seconds."""
 
 
+# Commits do not wait for the disk: a killed process loses nothing by it, and a crash of the
+# database itself releases the lock and loses the last moment, which the run then repeats.
 class TrajectoryLocks:
     """Locks on trajectories over one connection, and the connections of those who write them.
 
     ``writing`` fails for a run whose lock has ended: another process may have taken the trajectory
-    since, and a database that crashed may have lost the last writes. Commits do not wait for the
-    disk: a killed process loses nothing by it, and a crash of the database itself releases the lock
-    and loses the last moment, which the run then repeats. Thread-safe.
+    since, and a database that crashed may have lost the last writes. Thread-safe.
     """
 
     def __init__(self, store: Store) -> None:

@@ -137,8 +137,8 @@ MANIFEST_MEMBER = "manifest.json"
 IMAGES_MEMBER = "images.tar"
 BLOCK = 1 << 20
 MANIFEST_LIMIT = 16 << 20
+# The highest id accepted, which leaves enough for later rows.
 HIGHEST_ID = 1 << 53
-"""The highest id accepted, which leaves enough for later rows."""
 
 _NAME = r"^[a-z_][a-z0-9_]{0,62}$"
 _SHA = r"^[0-9a-f]{64}$"

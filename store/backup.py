@@ -163,13 +163,14 @@ def restore_backup(
 ) -> Manifest:
     """Fill an empty library from a back-up that ``check_archive`` verified.
 
-    One transaction: all of it or nothing. Without ``rights`` it is only restored whether rights are
-    enforced, and not who has them: the file may come from somebody who gave themselves all.
+    One transaction: all of it or nothing.
 
     Raises:
         InputError: The library is not empty, or the file was changed since.
         DatabaseError: The database cannot be reached, or rejects a row.
     """
+    # Without ``rights`` it is only restored whether rights are enforced, and not who has them: the
+    # file may come from somebody who gave themselves all.
     with open_archive(path, limits) as archive:
         require_empty_library(store)
         # The library gets the back-up's id, unless another in this data directory has it.

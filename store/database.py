@@ -239,14 +239,13 @@ def remove_unused_blobs(store: Store, shas: Iterable[str]) -> int:
 def remove_orphaned_blobs(store: Store, older_s: float = 0) -> int:
     """Remove what killed writers left: blobs without a row, and partial files.
 
-    Writers hold a shared lock until their rows are committed, and this waits for all of them.
-
     Args:
         older_s: Spare files written within so many seconds, for writers without a lock.
 
     Returns:
         The number of files removed.
     """
+    # Writers hold a shared lock until their rows are committed, and this waits for all of them.
     before = time.time() - older_s
     with store.begin() as session:
         lock_blobs_exclusive(session)

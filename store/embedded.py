@@ -54,6 +54,9 @@ _SETTINGS = {
 _UNSAFE = {"fsync": "off", "full_page_writes": "off"}
 
 
+# The package's own ``get_server()`` is not used: as root it creates a system user and opens
+# ``/root`` to others, it races between processes, never stops after a client was killed, and takes
+# a zombie for a running server.
 class EmbeddedPostgres:
     """The server of one data directory.
 

@@ -251,15 +251,14 @@ def import_video(
 ) -> Imported:
     """Add the video of an export to the library, completely or not at all.
 
-    Rows keep their ids if all of them are free, and answers are imported with them, since they cite
-    by id. Otherwise rows get new ids and answers are left out, as are those over other videos too.
-    The path of the video's file is never imported.
-
     Raises:
         InputError: The video is in the library already, or has vectors of other encoders; or the
             file is damaged or altered.
         DatabaseError: The database cannot be reached.
     """
+    # Rows keep their ids if all of them are free, and answers are imported with them, since they
+    # cite by id. Otherwise rows get new ids and answers are left out, as are those over other
+    # videos too. The path of the video's file is never imported.
     try:
         with store.begin() as session:
             result = _import(store, session, export, contents, progress)

@@ -227,7 +227,6 @@ def try_lock_file(file: OpenFile, *, shared: bool = False) -> bool:
 
 
 def unlock_file(file: OpenFile) -> None:
-    """Release the lock of an open file."""
     fcntl.flock(file, fcntl.LOCK_UN)
 
 

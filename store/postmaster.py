@@ -83,12 +83,10 @@ def orphans(data: Path) -> Iterator[psutil.Process]:
 
 
 def clear_stale(data: Path, sockets: Path) -> None:
-    """Remove the files of a killed server once none of its processes is running.
-
-    Two servers on one data folder would destroy it, so a surviving process is waited for, then
-    killed. A pid file whose pid is gone is left to Postgres, which replaces it after its own check
-    for survivors.
-    """
+    """Remove the files of a killed server once none of its processes is running."""
+    # Two servers on one data folder would destroy it, so a surviving process is waited for, then
+    # killed. A pid file whose pid is gone is left to Postgres, which replaces it after its own
+    # check for survivors.
     if not wait_until(lambda: not any(orphans(data)), 5):
         for process in orphans(data):
             with suppress(psutil.Error):
@@ -117,11 +115,10 @@ LONGEST = 103
 def socket_folder(home: Home) -> Path:
     """Return ``run`` in the data directory, or a private folder if that path is too long.
 
-    Paths that would need quoting in a server's settings or a url use the private folder too.
-
     Raises:
         DatabaseError: The private folder is another user's.
     """
+    # Paths that would need quoting in a server's settings or a url use the private folder too.
     if _usable(home.run):
         return home.run
     digest = hashlib.sha256(os.fsencode(home.root.resolve())).hexdigest()[:16]
@@ -238,10 +235,8 @@ class HostIdentity(NamedTuple):
         return "/".join(self)
 
     def ended_before(self, now: HostIdentity) -> bool:
-        """Check whether this is an earlier boot of the machine of ``now``: its processes are gone.
-
-        False for containers: nothing is known about one that was started again.
-        """
+        """Check whether this is an earlier boot of that machine: its processes are gone."""
+        # False for containers: nothing is known about one that was started again.
         is_initial = self.pids == now.pids == FIRST_PIDS
         return is_initial and self.machine == now.machine and self.boot != now.boot
 

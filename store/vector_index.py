@@ -56,10 +56,8 @@ def has_index(database: Reader, size: int, of: IndexedVectors = MEMORIES) -> boo
 
 
 def index_statement(size: int, of: IndexedVectors = MEMORIES) -> Composed:
-    """Return the statement that builds the HNSW index of vectors of ``size`` numbers.
-
-    The column holds vectors of any size, so the index is on a cast, and partial.
-    """
+    """Return the statement that builds the HNSW index of vectors of ``size`` numbers."""
+    # The column holds vectors of any size, so the index is on a cast, and partial.
     return SQL(
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table}"
         " USING hnsw (({column}::halfvec({size})) halfvec_cosine_ops)"
@@ -72,9 +70,9 @@ def index_statement(size: int, of: IndexedVectors = MEMORIES) -> Composed:
     )
 
 
+# Libraries with more rows than this need an index. A search compares a query with the lines once,
+# but every face and voice of a video with all exemplars.
 LARGE = {MEMORIES: 50_000, EXEMPLARS: 10_000}
-"""Libraries with more rows than this need an index. A search compares a query with the lines once,
-but every face and voice of a video with all exemplars."""
 MEMORY = "512MB"
 """Most memory for building an index (``maintenance_work_mem``)."""
 LOOK_S = 0.5
@@ -100,10 +98,8 @@ class VectorIndex(NamedTuple):
 
 
 def missing_indexes(store: Store) -> list[VectorIndex]:
-    """Return the indexes that a large library lacks, or has incomplete.
-
-    The number of rows is the database's own estimate.
-    """
+    """Return the indexes that a large library lacks, or has incomplete."""
+    # The number of rows is the database's own estimate.
     with store.explaining_failures(), psycopg.connect(store.psycopg_url) as connection:
         due = [VectorIndex(of, size) for of in LARGE for size in _large_sizes(connection, of)]
     if not due:

@@ -37,7 +37,6 @@ _ids: ContextVar[Fields] = ContextVar("ids", default={})  # noqa: B039 - never c
 
 
 def current_ids() -> Fields:
-    """Return the ids of what is under way here."""
     return _ids.get()
 
 
@@ -304,7 +303,6 @@ class ClipSpans:
         self._open: dict[int, Span] = {}
 
     def run(self, clip: int, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a step of a clip within the clip's span."""
         if clip not in self._open:
             self._open[clip] = begin(Work.CLIP, clip=clip)
         with self._open[clip].activate():

@@ -115,7 +115,6 @@ class LocalClipWriter:
 
 
 def speaker_of(utterance: Utterance, people: ClipPeople) -> Identity | None:
-    """Return the voice that an utterance belongs to."""
     if utterance.speaker in people.speakers:
         return people.speakers[utterance.speaker or ""]
     return people.voices.get(utterance.voice) if utterance.voice is not None else None

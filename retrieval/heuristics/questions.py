@@ -102,10 +102,8 @@ def _by_words(text: str) -> Language | None:
 
 @lru_cache(1 << 12)
 def is_english(text: str) -> bool:
-    """Check whether the rules for English apply to a text: it is English, or that is undecided.
-
-    In another language they are off, though some of its words look like theirs.
-    """
+    """Check whether the rules for English apply to a text: it is English, or that is undecided."""
+    # In another language they are off, though some of its words look like theirs.
     language = detect_language(text)
     return language is None or ENGLISH in language.codes
 
@@ -235,8 +233,8 @@ _PARTS = {  # hours of the day, generous at both ends; a night runs past midnigh
 _COUNT = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = {word: float(count) for count, word in enumerate(_COUNT.split())} | {"a": 1.0, "an": 1.0}
 _NUMBER = rf"(?:\d+(?:\.\d+)?|{'|'.join(_NUMBERS)})"
+# Larger counts are clipped: they would overflow.
 _MAX_COUNT = 1e9
-"""Larger counts are clipped: they would overflow."""
 _AGO = re.compile(
     rf"\b({_NUMBER})(?: and an? half)? (day|hour|minute|min)s?(?: and an? half)?"
     rf"(?: ({_NUMBER}) hours?)? ago"
@@ -372,8 +370,8 @@ class Asks(StrEnum):
     READ = "read"
 
 
+# Examples of a kind whose mean likeness counts: one alone may be like by chance.
 NEAREST = 2
-"""Examples of a kind whose mean likeness counts: one alone may be like by chance."""
 LEAST = 0.55
 """Nearness in [0, 1] below which a question is like none of the examples."""
 _ORDINARY = "ordinary"

@@ -84,7 +84,6 @@ def copied_tables() -> list[CopiedTable]:
 
 
 def count_rows(connection: Connection, tables: Iterable[CopiedTable]) -> int:
-    """Return the total number of rows of these tables."""
     driver = driver_of(connection)
     queries = (SQL("SELECT count(*) FROM {}").format(Identifier(table.name)) for table in tables)
     return sum(int(_scalar(driver, query) or 0) for query in queries)

@@ -106,7 +106,6 @@ def delete_build(session: Session, video_id: str, builder: str) -> None:
 
 
 def builders_in_library(session: Session) -> set[str]:
-    """Return the builders that have built something of a video."""
     return set(
         session.scalars(select(BuildRow.builder).where(BuildRow.through_clip >= 0).distinct())
     )
@@ -237,7 +236,6 @@ def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
 
 
 def of_builder(table: Any, video_id: str, builder: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions that rows are what one builder built of a video."""
     return table.video_id == video_id, table.builder == builder
 
 

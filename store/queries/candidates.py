@@ -353,15 +353,14 @@ _STORED_LINES = """
 
 
 def read_lines(connection: Reader, ids: Collection[int]) -> dict[int, StoredLine]:
-    """Return stored lines by id."""
     rows = reading_driver(connection).execute(_STORED_LINES, (sorted(ids),)).fetchall()
     return {row[0]: StoredLine._make(row) for row in rows}
 
 
 # Which videos of a large view have the words of a question.
 
+# Searches that more lines match are left out: they tell videos too little apart.
 FREQUENT = 2_000
-"""Searches that more lines match are left out: they tell videos too little apart."""
 _FREQUENCIES = """
     SELECT word, freq * c.reltuples
     FROM unnest(%(words)s::text[]) AS given (word)
@@ -375,10 +374,8 @@ _FREQUENCIES = """
 
 
 def frequent_words(database: Reader, words: Sequence[str]) -> set[str]:
-    """Return those of these words that more than ``FREQUENT`` lines have, as Postgres estimates.
-
-    It knows the most common words of a table since it was analysed last.
-    """
+    """Return those of these words that more than ``FREQUENT`` lines have, as Postgres estimates."""
+    # It knows the most common words of a table since it was analysed last.
     rows = reading_driver(database).execute(_FREQUENCIES, {"words": list(words)}).fetchall()
     return {word for word, lines in rows if lines > FREQUENT}
 

@@ -249,12 +249,11 @@ def memory_view(
 ) -> MemoryView:
     """Return the memory view of a question: of each video the settled clips that ended by then.
 
-    A clip is settled when it and all before it are done, deleted, or failed for good. So a question
-    as of a moment sees the same whether or not more has been watched since.
-
     Raises:
         NotFound: There is no such video.
     """
+    # A clip is settled when it and all before it are done, deleted, or failed for good. So a
+    # question as of a moment sees the same whether or not more has been watched since.
     left_out = _unsettled() if as_of_ms is None else or_(_unsettled(), ClipRow.end_ms > as_of_ms)
     # Two probes of an index for each video: what they take depends on no statistics of the tables.
     of_video = ClipRow.video_id == VideoRow.id
@@ -298,11 +297,10 @@ def _select_clips(
     return clips
 
 
+# One that waits for its model counts as failed: what is made of it would be made of local lines.
 @dataclass(frozen=True)
 class ClipStates:
     """The clips of a range, and of earlier uncovered ones, by state.
-
-    One that waits for its model counts as failed: what is made of it would be made of local lines.
 
     ``highest`` is the last clip of the video, -1 for none; ``first_pending`` its first clip in or
     after the range that was not tried yet.

@@ -271,7 +271,6 @@ def delete_identities(session: Session, video_id: str, ids: Collection[int]) -> 
 
 
 def move_first_clips(session: Session, first: Mapping[int, int]) -> None:
-    """Move the first clips of identities forward to these."""
     for row, clip in first.items():
         known = and_(IdentityRow.id == row, IdentityRow.first_clip < clip)
         session.execute(update(IdentityRow).where(known).values(first_clip=clip))

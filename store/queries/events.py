@@ -139,11 +139,9 @@ def open_segment(number: int, row: SegmentRevisionRow) -> OpenSegment:
 def open_segments_near(
     session: Session, video_id: str, *, labels: Collection[str] = (), clips: Collection[int] = ()
 ) -> dict[int, OpenSegment]:
-    """Return the open segments with one of these labels or clips, by id, in order of number.
-
-    Each of the two is looked up in its own index before the join: a planner without statistics of
-    fresh tables would otherwise scan all segments of the video.
-    """
+    """Return the open segments with one of these labels or clips, by id, in order of number."""
+    # Each of the two is looked up in its own index before the join: a planner without statistics of
+    # fresh tables would otherwise scan all segments of the video.
     wanted = {"labels": sorted(set(labels)), "clips": sorted(set(clips))}
     given = {name: values for name, values in wanted.items() if values}
     if not given:
@@ -155,10 +153,8 @@ def open_segments_near(
 
 @cache
 def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
-    """Return the query for the given conditions.
-
-    It is cached, since building it takes longer than running it.
-    """
+    """Return the query for the given conditions."""
+    # It is cached, since building it takes longer than running it.
     row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
     labels = bindparam("labels", type_=ARRAY(Text))
     clips = bindparam("clips", type_=ARRAY(BigInteger))
@@ -397,7 +393,6 @@ def labels_of_other_segments(session: Session, video_id: str, segment: int) -> s
 def rewrite_revision(
     session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
 ) -> None:
-    """Replace the label, summary and vector of a revision."""
     made = {"embedding": list(vector), "next_embedding": None}
     values = {"label": label, "summary": summary, "history": [], **made}
     row = SegmentRevisionRow

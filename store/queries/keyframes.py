@@ -161,7 +161,6 @@ def delete_frames(session: Session, ids: Collection[int]) -> None:
 
 
 def remove_crops(session: Session, video: str) -> None:
-    """Remove the images of sightings."""
     with_crop = and_(SightingRow.video_id == video, SightingRow.blob.is_not(None))
     session.execute(update(SightingRow).where(with_crop).values(blob=None))
 

@@ -177,8 +177,8 @@ def _title_has(words: str) -> list[ColumnElement[bool]]:
 
 # The lines of a whole library that a search finds, with the videos and kinds that have them.
 
+# Lines with the words among which the best are found: a frequent word is in half of a library.
 MOST_MATCHES = 2_000
-"""Lines with the words among which the best are found: a frequent word is in half of a library."""
 CLOSE_TO_FRAME_MS = 60_000
 """How far the picture of a line is from its moment, at most."""
 

@@ -377,7 +377,6 @@ def relations_at(
 
 
 def entities_named(session: Session, ids: Sequence[int]) -> dict[int, Entity]:
-    """Return entities by their row ids."""
     row = EntityRow
     query = select(row.id, row.type, row.name, row.from_clip, row.attributes)
     found = session.execute(query.where(row.id.in_(sorted(set(ids)))))

@@ -191,7 +191,6 @@ def list_links(session: Session, trajectory: str | None = None) -> Sequence[Shar
 
 
 def remove_link(session: Session, link: str) -> None:
-    """Remove a link by id."""
     session.execute(delete(SharedLinkRow).where(SharedLinkRow.id == link))
 
 
@@ -277,12 +276,10 @@ def transaction_time(session: Session) -> datetime:
 
 
 def erased_since(session: Session, video: str, since: datetime) -> bool:
-    """Check whether any content of a video was removed after ``since``: by a user or by retention.
-
-    Something forgotten and restored since does not count. It is decided outside of a viewer's
-    rights. Where the database hides the log, everything counts as removed; so does what was
-    imported, since the log of the library that it was exported from is not here.
-    """
+    """Check whether a user, or retention, removed any content of a video after ``since``."""
+    # Something forgotten and restored since does not count. It is decided outside of a viewer's
+    # rights. Where the database hides the log, everything counts as removed; so does what was
+    # imported, since the log of the library that it was exported from is not here.
     row = AuditRow
     query = select(row.deed).where(row.subject.startswith(video, autoescape=True), row.at > since)
     with recording(session):
@@ -294,10 +291,8 @@ def erased_since(session: Session, video: str, since: datetime) -> bool:
 
 
 def erasures(session: Session, video: str) -> int:
-    """Count what was removed of a video, or brought back, so far: another count is another memory.
-
-    Times would not do: whoever waits for the lock of a video is recorded with an earlier time.
-    """
+    """Count what was removed of a video or brought back: another count is another memory."""
+    # Times would not do: whoever waits for the lock of a video is recorded with an earlier time.
     row, changing = AuditRow, (Deed.DELETED, Deed.FORGOT, Deed.RETAINED, Deed.BROUGHT_BACK)
     of_video = select(func.count()).where(row.subject.startswith(video, autoescape=True))
     return session.scalar(of_video.where(row.deed.in_(changing))) or 0

@@ -321,8 +321,8 @@ EMBED = "embed"
 SEARCH = "search"
 """The purpose of such requests of single searches, which are of no video and no question."""
 
+# As many as git's: a call refers to all its messages, which are many and often short.
 NAME_BYTES = 20
-"""As many as git's: a call refers to all its messages, which are many and often short."""
 
 
 # A call refers to its messages by these: the pool holds each distinct message once.
@@ -457,7 +457,6 @@ def tokens_a_character(session: Session, model: str) -> float | None:
 
 
 def usage_of_searches(session: Session) -> SearchCost:
-    """Return what the single searches on record took."""
     row = ModelCallRow
     tokens, cost = (func.coalesce(func.sum(one), 0) for one in (row.tokens_in, row.cost_usd))
     query = select(func.count(), tokens, cost).where(row.purpose == SEARCH)

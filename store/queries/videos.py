@@ -64,10 +64,9 @@ def add_video(
 ) -> bool:
     """Add a video with its clips, all pending; return False if it exists already.
 
-    An existing video keeps everything but its path, since a file may have been moved.
-
     ``models``: port -> model name, for the record.
     """
+    # An existing video keeps everything but its path, since a file may have been moved.
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
     if session.scalar(added) is None:
@@ -214,10 +213,8 @@ def delete_video(session: Session, video_id: str) -> list[str]:
 
 
 def lock_video_for_delete(session: Session, video_id: str) -> None:
-    """Lock a video exclusively before anything of it is deleted; call it first.
-
-    It waits for running writes and for questions being added; later ones see what is left.
-    """
+    """Lock a video exclusively before anything of it is deleted; call it first."""
+    # It waits for running writes and for questions being added; later ones see what is left.
     lock_video(session, video_id)
     # Against all writers of calls: none may begin to use a message that is about to be deleted.
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
@@ -445,10 +442,8 @@ def stream_clips(session: Session, video_id: str) -> list[StreamClip]:
 
 
 def videos_by_age(session: Session) -> list[tuple[str, str, datetime]]:
-    """Return id, title and age of every video that is not being watched, oldest first.
-
-    A stream is as old as its last clip, since it can be resumed under its name.
-    """
+    """Return id, title and age of every video that is not being watched, oldest first."""
+    # A stream is as old as its last clip, since it can be resumed under its name.
     row = VideoRow
     streamed = select(StreamRow.video_id).where(StreamRow.video_id == row.id).exists()
     last_clip = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)

@@ -48,8 +48,8 @@ class VideoRow(Base):
     created_at: Mapped[datetime] = added_at()
 
 
+# The condition of the index of clips that are not finished, which are few.
 UNFINISHED = "clips.state NOT IN ('done', 'deleted')"
-"""The condition of the index of clips that are not finished, which are few."""
 
 
 class ClipRow(Base):

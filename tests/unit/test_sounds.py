@@ -16,9 +16,10 @@ from domain.errors import WeightsMissing
 from domain.media import Box, Clip, IdentityKind, Percept, SeenObject, Sound
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Identity
-from domain.sentences import count_objects, describe_by_time, describe_counts, pluralise
+from domain.sentences import count_objects, describe_by_time, describe_counts
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
+from domain.words import plural
 from flows.ingest_video import _missing_models, models_used
 from memory.clip_lines import continue_sounds
 from memory.writers import make_writers
@@ -219,7 +220,7 @@ def thing(time_s: float, label: str) -> SeenObject:
 )
 def test_several_of_a_kind(label: str, many: str) -> None:
     assert label in coco_labels()
-    assert pluralise(label) == many
+    assert plural(label) == many
 
 
 def test_a_listing_reads_as_people_write() -> None:
