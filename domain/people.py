@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, field_serializer
+from pydantic import ConfigDict, Field, NonNegativeInt, PlainSerializer, PositiveInt
 
 from domain.base import Frozen
 from domain.media import IdentityKind
@@ -189,6 +189,10 @@ class LastSeen(OfVideo):
     keyframe: str | None = None
 
 
+InWords = Annotated[str, PlainSerializer(tags_in_words, return_type=str)]
+"""A text with tags, which are words where it is sent."""
+
+
 class PersonOfVideo(Frozen):
     """A person of a video, as users refer to them: by number, tag or name.
 
@@ -212,7 +216,7 @@ class PersonOfVideo(Frozen):
     video: str
     title: str
     number: int
-    label: str
+    label: InWords
     names: tuple[KnownName, ...] = ()
     tags: tuple[str, ...] = ()
     seen: int = 0
@@ -232,21 +236,13 @@ class PersonOfVideo(Frozen):
     def crop(self) -> str | None:
         return next(iter(self.crops.values()), None)
 
-    @field_serializer("label")
-    def _label_in_words(self, label: str) -> str:
-        return tags_in_words(label)
-
 
 class LibraryPerson(Frozen):
     """A person of the library: the characters that are joined, those last seen first."""
 
-    label: str
+    label: InWords
     characters: tuple[PersonOfVideo, ...]
     last_seen: LastSeen | None = None
-
-    @field_serializer("label")
-    def _label_in_words(self, label: str) -> str:
-        return tags_in_words(label)
 
 
 class LikelySame(Frozen, Generic[P]):

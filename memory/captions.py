@@ -188,15 +188,14 @@ def _tracks(path: Path, named: Iterable[_SourceLine]) -> tuple[CaptionTrack, ...
                 "or import the file as one: homer import VIDEO --captions FILE"
             )
         videos.setdefault(video, []).append(line)
-    return tuple(_track(name, _by_time(lines)) for name, lines in videos.items())
-
-
-def _track(name: str, lines: tuple[CaptionLine, ...]) -> CaptionTrack:
-    digest = hashlib.sha256(name.encode())
-    for line in lines:
-        fields = (line.span.start_ms, line.span.end_ms, line.kind, line.speaker, line.text)
-        digest.update(b"\n" + json.dumps(fields).encode())
-    return CaptionTrack(digest.hexdigest()[:16], name, lines)
+    tracks = []
+    for name, unordered in videos.items():
+        digest, lines = hashlib.sha256(name.encode()), _by_time(unordered)
+        for line in lines:
+            fields = (line.span.start_ms, line.span.end_ms, line.kind, line.speaker, line.text)
+            digest.update(b"\n" + json.dumps(fields).encode())
+        tracks.append(CaptionTrack(digest.hexdigest()[:16], name, lines))
+    return tuple(tracks)
 
 
 def _read_file(path: Path, limits: ImportLimits) -> tuple[bytes, str]:

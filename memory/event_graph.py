@@ -217,24 +217,11 @@ OPPOSITE = (
 
 def find_faults(graph: CheckedGraph) -> list[GraphFinding]:
     """Return every fault of a graph; empty where it is consistent."""
-    return [
-        *_uncovered(graph),
-        *_orphans(graph),
-        *_dangling(graph),
-        *_cycles(graph),
-        *_contradictions(graph),
-    ]
-
-
-def _uncovered(graph: CheckedGraph) -> Iterator[GraphFinding]:
+    found: list[GraphFinding] = []
     covered = {clip for segment in graph.segments for clip in segment.clips}
     for clip in sorted((graph.due & graph.stored) - covered - graph.pending):
-        yield _finding(
-            GraphFault.UNCOVERED, f"clip {clip} is in no segment, nor pending", f"clip {clip}"
-        )
-
-
-def _orphans(graph: CheckedGraph) -> Iterator[GraphFinding]:
+        text = f"clip {clip} is in no segment, nor pending"
+        found.append(_finding(GraphFault.UNCOVERED, text, f"clip {clip}"))
     for segment in graph.segments:
         missing = sorted(set(segment.clips) - graph.stored)
         if missing or not segment.clips:
@@ -243,21 +230,19 @@ def _orphans(graph: CheckedGraph) -> Iterator[GraphFinding]:
                 if missing
                 else "has no clips"
             )
-            yield _finding(GraphFault.ORPHAN, f"{segment.label!r} {reason}", f"s{segment.id}")
-
-
-def _dangling(graph: CheckedGraph) -> Iterator[GraphFinding]:
+            text = f"{segment.label!r} {reason}"
+            found.append(_finding(GraphFault.ORPHAN, text, f"s{segment.id}"))
     segments = {segment.id: segment for segment in graph.segments}
     for edge in graph.edges:
-        removed = [end for end in (edge.source, edge.target) if end not in segments]
         missing = sorted(set(edge.evidence) - graph.stored)
-        if removed:
+        if not {edge.source, edge.target} <= segments.keys():
             text = f"{_describe_edge(edge, segments)} leads to a segment that is no more"
-            yield _finding(GraphFault.DANGLING, text, *_segment_refs(edge))
+            found.append(_finding(GraphFault.DANGLING, text, *_segment_refs(edge)))
         if missing:
             described, clips = _describe_edge(edge, segments), _clip_ranges(missing)
             text = f"{described} rests on clips that are not in memory: {clips}"
-            yield _finding(GraphFault.DANGLING, text, *_segment_refs(edge))
+            found.append(_finding(GraphFault.DANGLING, text, *_segment_refs(edge)))
+    return [*found, *_cycles(graph), *_contradictions(graph)]
 
 
 def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:

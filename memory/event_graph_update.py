@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -270,13 +271,12 @@ class _GraphRows:
         stored.add_revisions(self.session, rows)
         closed = [self.edge_ids[ends] for ends in sorted(change.closed_edges)]
         stored.close_edges(self.session, closed, self.at_clip)
-        opened = [self._edge_row(link) for link in change.opened_edges.values()]
+        opened = []
+        for edge in change.opened_edges.values():
+            row: dict[str, Any] = asdict(edge) | {"evidence": list(edge.evidence)}
+            ends = {f"{end}_id": self.ids[row.pop(end)] for end in ("source", "target")}
+            opened.append(row | ends)
         stored.add_edges(self.session, self.video_id, self.at_clip, opened)
-
-    def _edge_row(self, edge: OpenEdge) -> dict[str, object]:
-        row = asdict(edge)
-        source, target = self.ids[row.pop("source")], self.ids[row.pop("target")]
-        return row | {"source_id": source, "target_id": target, "evidence": list(edge.evidence)}
 
 
 RELATED_SEGMENTS = 5

@@ -63,11 +63,14 @@ class SourceTexts:
         subtitles = sorted(
             unique.values(), key=lambda line: (line.span.start_ms, line.span.end_ms, line.text)
         )
-        starting_chapters = tuple(
-            _clip_chapter(chapter, clip) for chapter in _starting_in(clip, self.chapters)
-        )
+        chapters = []
+        for chapter in _starting_in(clip, self.chapters):
+            # A chapter ends with its clip: no span points beyond what was watched.
+            start, end = chapter.span.start_ms, min(chapter.span.end_ms, clip.span.end_ms)
+            span = TimeSpan.of(start, max(start, end))
+            chapters.append(chapter.model_copy(update={"span": span}))
         return percept.model_copy(
-            update={"subtitles": tuple(subtitles), "chapters": starting_chapters}
+            update={"subtitles": tuple(subtitles), "chapters": tuple(chapters)}
         )
 
 
@@ -75,13 +78,6 @@ def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Uttera
     ends = (clip.span.start_ms, clip.span.end_ms)
     first, last = (bisect_left(utterances, ms, key=lambda one: one.span.start_ms) for ms in ends)
     return utterances[first:last]
-
-
-def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
-    """Return a chapter that ends with its clip: no span points beyond what was watched."""
-    span = chapter.span
-    end = max(span.start_ms, min(span.end_ms, clip.span.end_ms))
-    return chapter.model_copy(update={"span": TimeSpan.of(span.start_ms, end)})
 
 
 def texts_to_use(

@@ -18,7 +18,7 @@ undoing it restores what was learned. Every change is valid from the clip at whi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -108,12 +108,12 @@ class ClipPeople:
     @cached_property
     def _character_by_tag(self) -> dict[tuple[str, int], Character]:
         """Map each tag's kind and number to its character; the first where several have it."""
-        owned = (
-            (key, character)
-            for character in reversed(self.characters)
-            for key in _tag_keys(character)
-        )
-        return dict(owned)
+        owned = dict[tuple[str, int], Character]()
+        for one in reversed(self.characters):
+            owned |= {("character", number): one for number in (one.number, *one.joined)}
+            owned |= {(IdentityKind.FACE, number): one for number in one.faces}
+            owned |= {(IdentityKind.VOICE, number): one for number in one.voices}
+        return owned
 
     def label(self, tag: str) -> str:
         """Return the known name of the tag's character, else the tag itself.
@@ -171,12 +171,6 @@ def replace_names(names: Mapping[str, str], text: str) -> str:
     longest = sorted(replacements, key=len, reverse=True)
     pattern = rf"{_NOT_AFTER_INTRODUCTION}(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
     return re.sub(pattern, lambda match: replacements[match[0]], text)
-
-
-def _tag_keys(person: Character) -> Iterator[tuple[str, int]]:
-    yield from (("character", number) for number in (person.number, *person.joined))
-    yield from ((IdentityKind.FACE, number) for number in person.faces)
-    yield from ((IdentityKind.VOICE, number) for number in person.voices)
 
 
 ACCEPT_SUPPORT = 4.0

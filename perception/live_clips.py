@@ -368,19 +368,12 @@ def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) ->
     A cut between two of them is not lost: each frame has the greatest change since the one before.
     """
     step = max(1, round(LEVELS[sampled_level].share / LEVELS[level].share))
-    return [
-        _merge_frames(frames[max(0, at - step + 1) : at + 1]) for at in range(0, len(frames), step)
-    ]
-
-
-def _merge_frames(frames: Sequence[Frame]) -> Frame:
-    *_, last = frames
-    most_changed = max(frames, key=lambda frame: frame.metrics.change).metrics
-    return replace(
-        last,
-        metrics=replace(
-            last.metrics,
-            change=most_changed.change,
-            layout_similarity=most_changed.layout_similarity,
-        ),
-    )
+    merged = []
+    for at in range(0, len(frames), step):
+        run = frames[max(0, at - step + 1) : at + 1]
+        most = max(run, key=lambda frame: frame.metrics.change).metrics
+        metrics = replace(
+            frames[at].metrics, change=most.change, layout_similarity=most.layout_similarity
+        )
+        merged.append(replace(frames[at], metrics=metrics))
+    return merged

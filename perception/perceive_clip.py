@@ -55,7 +55,6 @@ if TYPE_CHECKING:
         SoundClassifier,
         SpeakerEncoder,
         Speech,
-        Thing,
     )
     from perception.decode import RawClip
 
@@ -69,17 +68,14 @@ def find_objects(
     """Return the objects on each keyframe, by time, best score first; boxes in its pixels."""
     if detector is None:
         return ()
-    return tuple(
-        _detected_object(thing, one.keyframe.time_ms)
-        for one in chosen
-        for thing in detector.objects(one.image)
-    )
-
-
-def _detected_object(thing: Thing, time_ms: int) -> SeenObject:
-    x0, y0, x1, y1 = thing.box
-    box = Box(x0=x0, y0=y0, x1=x1, y1=y1)
-    return SeenObject(time_ms=time_ms, label=thing.label, score=thing.score, box=box)
+    found = []
+    for one in chosen:
+        for thing in detector.objects(one.image):
+            x0, y0, x1, y1 = thing.box
+            box = Box(x0=x0, y0=y0, x1=x1, y1=y1)
+            at = one.keyframe.time_ms
+            found.append(SeenObject(time_ms=at, label=thing.label, score=thing.score, box=box))
+    return tuple(found)
 
 
 class PerceptionModels(SpeechModels, Protocol):
@@ -276,12 +272,15 @@ def carry_out(order: Order) -> Delivery:
         HomerError: as `decode_and_perceive`.
     """
     allow_threads(order.threads)
-    known: ModelRecipes | None = getattr(_here, "tools", None)
-    if known is None or known.recipe != order.tools.recipe:
-        known = _here.tools = copy(order.tools)
-    tools, settings = known, order.settings
-    reader, sampled_ms = _reader_of(order), order.sampled_ms
-    return decode_and_perceive(reader, order.clip, tools, settings, order.memory, sampled_ms)
+    tools: ModelRecipes | None = getattr(_here, "tools", None)
+    if tools is None or tools.recipe != order.tools.recipe:
+        tools = _here.tools = copy(order.tools)
+    reader: ClipReader | None = getattr(_here, "reader", None)
+    if reader is None or reader.source != (order.path, order.info, order.settings):
+        reader = _here.reader = ClipReader(order.path, order.info, order.settings, read_clips)
+    return decode_and_perceive(
+        reader, order.clip, tools, order.settings, order.memory, order.sampled_ms
+    )
 
 
 def decode_and_perceive(
@@ -313,10 +312,3 @@ def decode_and_perceive(
 
 _here: Any = threading.local()
 """This thread's models, and the reader of the file that it was last asked for."""
-
-
-def _reader_of(order: Order) -> ClipReader:
-    known: ClipReader | None = getattr(_here, "reader", None)
-    if known is None or known.source != (order.path, order.info, order.settings):
-        known = _here.reader = ClipReader(order.path, order.info, order.settings, read_clips)
-    return known

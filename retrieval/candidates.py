@@ -119,7 +119,11 @@ def find_candidates(
         chosen = sample = _all_clips(plan.scopes)
     else:
         sample = sampled_clips(plan.scopes, SAMPLE)
-        nearest = _nearest_clips(database, plan)
+        search = vector_search(database, plan)
+
+        def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
+            return {(clip.video, clip.clip) for clip in search(vectors, limit, restriction)}
+
         question_vector, option_vectors = plan.vectors.question[None], plan.vectors.stacked[1:]
         by_vector = nearest(question_vector, BY_QUESTION, EVERYTHING) | nearest(
             option_vectors, BY_OPTION, EVERYTHING
@@ -272,15 +276,6 @@ def vector_search(database: Reader, plan: SearchPlan) -> VectorSearch:
     def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> list[NearClip]:
         by_index = indexed and not restriction.selective
         return near_clips(database, plan.scopes, vectors, limit, restriction, by_index=by_index)
-
-    return nearest
-
-
-def _nearest_clips(database: Reader, plan: SearchPlan) -> NearestClips:
-    search = vector_search(database, plan)
-
-    def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
-        return {(clip.video, clip.clip) for clip in search(vectors, limit, restriction)}
 
     return nearest
 

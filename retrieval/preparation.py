@@ -30,7 +30,7 @@ from retrieval.candidates import (
     select_videos,
 )
 from retrieval.heuristics.options import SHORT, is_captioned, option_actions
-from retrieval.lines import LineSet, ReadLines
+from retrieval.lines import ReadLines
 from retrieval.people_in_query import ViewPeople, ViewPerson, view_people
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
@@ -198,7 +198,13 @@ class SearchPreparation:
             if found
             else None,
             cosine_scale=self.cosine_scale,
-            load_all=partial(self._all_lines, plan, candidates),
+            load_all=lambda: (
+                candidates.lines
+                if plan.everything
+                else self._store.run_read_only(
+                    lambda connection: all_lines(connection, plan, self._read)
+                )
+            ),
             faces_together=lambda: self._store.run_read_only(
                 partial(faces_together, scopes=plan.scopes)
             ),
@@ -221,11 +227,6 @@ class SearchPreparation:
         if not described:
             plan = replace(plan, vectors=replace(plan.vectors, actions=None))
         return candidates, plan
-
-    def _all_lines(self, plan: SearchPlan, candidates: CandidateLines) -> LineSet:
-        if plan.everything:
-            return candidates.lines
-        return self._store.run_read_only(lambda connection: all_lines(connection, plan, self._read))
 
     @property
     def _read(self) -> ReadLines:

@@ -91,14 +91,6 @@ def claimed_condition(kind: int, name: str) -> str:
     return f"EXISTS (SELECT FROM {_CLAIM.format(kind, name)})"
 
 
-def is_claimed_by(
-    connection: psycopg.Connection[Any] | psycopg.Cursor[Any], kind: int, name: str, backend: int
-) -> bool:
-    """Check whether the connection with that backend's process id claims what has this id."""
-    query = f"SELECT pid FROM {_CLAIM.format(kind, '%s::text')} AND pid = %s"  # noqa: S608
-    return bool(connection.execute(query, (name, backend)).fetchall())
-
-
 _IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD_LOCKS} AND classid = %s AND objid = %s)"  # noqa: S608
 _TAKE_USER = "SELECT pg_advisory_lock_shared(%s, %s)"
 _RELEASE_USER = "SELECT pg_advisory_unlock_shared(%s, %s)"
@@ -297,7 +289,11 @@ class TrajectoryLocks:
             DatabaseError: the connection was lost, and the lock with it.
         """
         backend = self._held_by.get(trajectory)
-        if backend is not None and not is_claimed_by(connection, TRAJECTORIES, trajectory, backend):
+        if backend is None:
+            return
+        claim = _CLAIM.format(TRAJECTORIES, "%s::text")
+        query = f"SELECT pid FROM {claim} AND pid = %s"  # noqa: S608
+        if not connection.execute(query, (trajectory, backend)).fetchall():
             raise DatabaseError(
                 f"the database broke off while {trajectory} was answered, and its last step may be "
                 f"lost; go on with: homer resume {trajectory}"

@@ -260,14 +260,12 @@ def locked_paths(paths: Iterable[Path]) -> list[Path]:
         locked = frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
     except OSError:
         locked = frozenset()
-    return [path for path in paths if _inode(path) in locked]
-
-
-def _inode(path: Path) -> int | None:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return None
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            if path.stat().st_ino in locked:
+                found.append(path)
+    return found
 
 
 POLL_INTERVAL_S = 0.05

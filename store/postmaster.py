@@ -55,17 +55,16 @@ def read_pid_file(data: Path) -> Postmaster | None:
 def running_server(data: Path) -> Postmaster | None:
     """Read the pid file; None unless its process is running and serves this folder."""
     server = read_pid_file(data)
-    return server if server and _serves_folder(server.pid, data) else None
-
-
-def _serves_folder(pid: int, data: Path) -> bool:
+    if server is None:
+        return None
     try:
-        process = psutil.Process(pid)
+        process = psutil.Process(server.pid)
         if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return str(data) in process.cmdline() or _in_folder(process, data)
+            return None
+        serves = str(data) in process.cmdline() or _in_folder(process, data)
     except psutil.Error:
-        return False
+        return None
+    return server if serves else None
 
 
 def _in_folder(process: psutil.Process, data: Path) -> bool:
@@ -341,7 +340,14 @@ def idle_limit_s(home: Home) -> float | None:
     Raises:
         SetupError: It is not a number of minutes.
     """
-    configured = os.environ.get(IDLE_MINUTES_VARIABLE) or _configured(home)
+    configured: object = os.environ.get(IDLE_MINUTES_VARIABLE) or None
+    if configured is None:
+        # Whatever needs a file that cannot be read reports what is wrong with it.
+        with suppress(OSError, ValueError, RecursionError):
+            services = tomllib.loads(home.config.read_text(encoding="utf-8")).get("services")
+            configured = services.get("idle_minutes") if isinstance(services, dict) else None
+    if configured is None:
+        configured = IDLE_MINUTES
     try:
         minutes = float(str(configured))
     except ValueError:
@@ -352,17 +358,6 @@ def idle_limit_s(home: Home) -> float | None:
             f"or idle_minutes under [services] in {home.config}, to 0 (never stop) or more"
         )
     return 60 * minutes or None
-
-
-def _configured(home: Home) -> object:
-    try:
-        table = tomllib.loads(home.config.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return IDLE_MINUTES  # Whatever needs the file reports what is wrong with it.
-    services = table.get("services")
-    return (
-        services.get("idle_minutes", IDLE_MINUTES) if isinstance(services, dict) else IDLE_MINUTES
-    )
 
 
 def _open_lock_file(home: Home) -> int:

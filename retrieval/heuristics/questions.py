@@ -431,6 +431,7 @@ class Order(NamedTuple):
     said: bool = False
 
 
+_ASKS = re.compile(r"\b(?:what|who)\b", re.IGNORECASE)
 _SIDE = re.compile(r"\b(after|before|following)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _FIRST = re.compile(r"\b(first|last)\b", re.IGNORECASE)
 _WHEN = re.compile(r"\s*(?:when|at (?:what|which) (?:time|point|moment))\b", re.IGNORECASE)
@@ -459,7 +460,9 @@ def order_of(question: str) -> Order | None:
     question = question.strip().rstrip("?.! ")
     if len(question) > LONGEST:
         return None
-    if (side := _SIDE.search(question)) and _is_bare(question[: side.start()]):
+    side = _SIDE.search(question)
+    before = question[: side.start()] if side else ""
+    if side and _ASKS.search(before) and not content_words(without_telling(before)):
         place = "before" if side[1].lower() == "before" else "after"
         return Order(place, without_telling(side[2]) or side[2])
     if _WHEN.match(question) and (first := _FIRST.search(question)):
@@ -472,8 +475,3 @@ def order_of(question: str) -> Order | None:
 def without_telling(text: str) -> str:
     """Return a text without the words that say nothing of its subject."""
     return _WORDS.sub(lambda word: "" if _TELLING & {*terms(word[0])} else word[0], text).strip()
-
-
-def _is_bare(text: str) -> bool:
-    asks = re.search(r"\b(?:what|who)\b", text, re.IGNORECASE)
-    return asks is not None and not content_words(without_telling(text))

@@ -272,13 +272,14 @@ def clips_with_words(
     )
     with reading_driver(database).cursor(binary=True) as cursor:
         rows = cursor.execute(statement, parameters, prepare=False).fetchall()
-    return {word: _unpack_counts(data) for word, data in rows if data}
-
-
-def _unpack_counts(data: bytes) -> NDArray[np.int64]:
-    """Unpack pairs (scope, clip) of eight bytes and count equal ones, shape (K, 3)."""
-    pairs, counts = np.unique(np.frombuffer(data, dtype=">i8").astype(np.int64), return_counts=True)
-    return np.stack([pairs >> 32, pairs & 0xFFFFFFFF, counts], axis=1)
+    found = dict[int, NDArray[np.int64]]()
+    for word, data in rows:
+        if data:
+            # Pairs (scope, clip) of eight bytes; equal ones are counted.
+            packed = np.frombuffer(data, dtype=">i8").astype(np.int64)
+            pairs, counts = np.unique(packed, return_counts=True)
+            found[word] = np.stack([pairs >> 32, pairs & 0xFFFFFFFF, counts], axis=1)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

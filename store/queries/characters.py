@@ -208,9 +208,14 @@ def characters_of_rows(
         by_users = [name for n in (number, *sorted(joined)) for name in given[video, n]]
         one = _character(number, rows, by_users, [of_identity[row[0]] for row in rows])
         found.setdefault(video, []).append(one)
-    for video, characters in found.items():
+    for characters in found.values():
+        # An alias that is another's name by now is no longer this one's.
         taken = {one.character.name for one in characters}
-        found[video] = [_without_aliases(one, taken) for one in characters]
+        for place, one in enumerate(characters):
+            aliases = tuple(name for name in one.character.aliases if name not in taken)
+            if aliases != one.character.aliases:
+                character = one.character.model_copy(update={"aliases": aliases})
+                characters[place] = replace(one, character=character)
     return found
 
 
@@ -246,13 +251,6 @@ def _character(
 def _unique(names: Iterable[KnownName]) -> tuple[KnownName, ...]:
     """Return the first of the names that differ in case only."""
     return tuple({name.name.casefold(): name for name in reversed([*names])}.values())[::-1]
-
-
-def _without_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
-    aliases = tuple(name for name in one.character.aliases if name not in taken)
-    if aliases == one.character.aliases:
-        return one
-    return replace(one, character=one.character.model_copy(update={"aliases": aliases}))
 
 
 def preferred_name(names: Sequence[KnownName]) -> str | None:

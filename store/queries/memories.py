@@ -355,16 +355,12 @@ def lines_with_words(
         sought = sought.op("&&")(either)
     marked = func.ts_headline(_ENGLISH, row.text, sought, _MARKED)
     found = _counted(session, scope, sources, marked, row.words.op("@@")(sought), limit)
-    if found[1] or people or _is_in_tags(words):
+    # Words that may be a part of a tag such as ``<face_1>``, which nobody reads, match nothing.
+    core = words.strip().casefold().strip("<>_0123456789")
+    if found[1] or people or any(core in kind for kind in TAG_KINDS):
         return found
     contains = row.text.icontains(words.strip(), autoescape=True)
     return _counted(session, scope, sources, row.text, contains, limit)
-
-
-def _is_in_tags(words: str) -> bool:
-    """Check whether these words may be a part of a tag such as ``<face_1>``, which nobody reads."""
-    core = words.strip().casefold().strip("<>_0123456789")
-    return any(core in kind for kind in TAG_KINDS)
 
 
 def _counted(

@@ -53,7 +53,12 @@ def enforce_rights(session: Session, enforced: bool) -> None:
 def sees_everything(session: Session, name: str) -> bool:
     """Check whether a user or key sees and may change the whole library."""
     unlimited = and_(GrantRow.video_id.is_(None), GrantRow.folder.is_(None))
-    return bool(session.scalar(select(exists().where(unlimited, _applies_to(name)))))
+    groups = select(GroupMemberRow.group_name).where(GroupMemberRow.member == name)
+    applies = or_(
+        and_(~GrantRow.is_group, GrantRow.grantee == name),
+        and_(GrantRow.is_group, GrantRow.grantee.in_(groups)),
+    )
+    return bool(session.scalar(select(exists().where(unlimited, applies))))
 
 
 def store_for(store: Store, name: str | None) -> Store:
@@ -68,15 +73,6 @@ def store_for(store: Store, name: str | None) -> Store:
         if not rights_enforced(session) or sees_everything(session, name):
             return store
     return store.for_viewer(name)
-
-
-def _applies_to(name: str) -> ColumnElement[bool]:
-    """Return the condition that a grant is to a user or key, or to a group with them."""
-    groups = select(GroupMemberRow.group_name).where(GroupMemberRow.member == name)
-    return or_(
-        and_(~GrantRow.is_group, GrantRow.grantee == name),
-        and_(GrantRow.is_group, GrantRow.grantee.in_(groups)),
-    )
 
 
 def list_grants(session: Session) -> list[Grant]:
