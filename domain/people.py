@@ -95,14 +95,15 @@ class Identity(Frozen):
 class IdentityStatement(Frozen):
     """Evidence from one clip that a face and a voice are one person, with its support.
 
-    ``by_model``: stated by a language model alone, not by anything perceived.
+    They go by their numbers in the clip, or by row ids where they are stored. ``by_model``: stated
+    by a language model alone, not by anything perceived.
     """
 
     face: NonNegativeInt
     voice: NonNegativeInt
     clip: NonNegativeInt
     support: float = Field(gt=0)
-    reason: str
+    reason: str = ""
     by_model: bool = False
 
 

@@ -381,18 +381,16 @@ class Settings(Frozen):
     def clip_budget(self) -> int:
         """Maximum tokens that a language model may use for the memory of one clip."""
         hour = self.memory.hour_tokens
+        # Besides the keyframes, every try shows the clip's frames, or the clip as a video.
+        view_tokens = {
+            "keyframes": 0,
+            "frames": self.memory.clip_frames * IMAGE_TOKENS,
+            "video": round(self.watch.clip_ms / 1_000 * VIDEO_SECOND_TOKENS),
+        }[self.memory.clip_view]
         reply, whole = REPLY_SHARE
-        for_view = CLIP_TRIES * self.view_tokens * whole // (whole - reply)
+        for_view = CLIP_TRIES * view_tokens * whole // (whole - reply)
         clip = min(MAX_CLIP_TOKENS, self.memory.clip_tokens + for_view)
         return clip if hour is None else min(clip, hour * self.watch.clip_ms // HOUR_MS)
-
-    @property
-    def view_tokens(self) -> int:
-        """Tokens that the frames or the video of a clip take, besides its keyframes."""
-        if self.memory.clip_view == "frames":
-            return self.memory.clip_frames * IMAGE_TOKENS
-        seconds = self.watch.clip_ms / 1_000
-        return round(seconds * VIDEO_SECOND_TOKENS) if self.memory.clip_view == "video" else 0
 
     @model_validator(mode="after")
     def _check_clip_budget(self) -> Self:

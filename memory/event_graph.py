@@ -266,6 +266,7 @@ def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:
 
 def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
     segments = {segment.id: segment for segment in graph.segments}
+    forward = (Relation.BEFORE, Relation.CAUSES, Relation.ENABLES)
     by_pair: dict[tuple[int, int], list[Edge]] = {}
     for edge in graph.edges:
         low, high = sorted((edge.source, edge.target))
@@ -276,11 +277,12 @@ def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
                 text = f"{_describe_edge(first, segments)}, but {_describe_edge(second, segments)}"
                 yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(first))
         for edge in edges:
-            if (
-                edge.source in segments
-                and edge.target in segments
-                and _contradicts_time(edge, segments)
-            ):
+            source, target = segments.get(edge.source), segments.get(edge.target)
+            # A cause that speech states may be mentioned after its effect, as in a lecture.
+            if source is None or target is None or edge.relation not in forward:
+                continue
+            is_stated = edge.explicit and edge.relation is not Relation.BEFORE
+            if not is_stated and source.span.start_ms >= target.span.end_ms:
                 text = f"{_describe_edge(edge, segments)}, but it begins after the other has ended"
                 yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(edge))
 
@@ -291,17 +293,6 @@ def are_opposite(first: Edge, second: Edge) -> bool:
         return first.source != second.source and first.relation in ONE_WAY
     kinds = {first.relation, second.relation}
     return any(kinds == set(pair) for pair in OPPOSITE)
-
-
-def _contradicts_time(edge: Edge, segments: Mapping[int, Segment]) -> bool:
-    """Check whether the cause, or the earlier segment, begins only after the other ends.
-
-    A cause that speech states may be mentioned after its effect, as in a lecture.
-    """
-    source_span, target_span = segments[edge.source].span, segments[edge.target].span
-    is_stated = edge.explicit and edge.relation is not Relation.BEFORE
-    forward = (Relation.BEFORE, Relation.CAUSES, Relation.ENABLES)
-    return not is_stated and edge.relation in forward and source_span.start_ms >= target_span.end_ms
 
 
 def _finding(fault: GraphFault, text: str, *refs: str) -> GraphFinding:

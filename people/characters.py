@@ -43,7 +43,6 @@ from store.queries import characters as stored
 from store.queries.characters import (
     GivenNames,
     Membership,
-    StatedSupport,
     characters_in_view,
     corrections_of,
     identities_of,
@@ -375,7 +374,7 @@ def in_force(corrections: Iterable[Correction]) -> InForce:
 
 
 def memberships(
-    identities: Sequence[Identity], stated: Iterable[StatedSupport], truth: InForce
+    identities: Sequence[Identity], stated: Iterable[IdentityStatement], truth: InForce
 ) -> list[Membership]:
     """Return who is in which character from which clip on; pure.
 

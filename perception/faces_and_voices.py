@@ -176,22 +176,20 @@ def find_faces(
     detected: list[DetectedFace] = []
     for sample, index in enumerate(samples):
         image = frames[index].image
-        detected += [
-            DetectedFace(sample, shots[index], frames[index].time_ms, face, *_crop(image, face.box))
-            for face in engine.faces(image)
+        for face in engine.faces(image):
             # The paper's thresholds belong to its model; another says its own, on its own scale.
-            if face.score >= min(settings.face_score, engine.min_score)
-            and face.quality > min(settings.face_quality, engine.min_quality)
-        ]
+            if face.score < min(settings.face_score, engine.min_score) or face.quality <= min(
+                settings.face_quality, engine.min_quality
+            ):
+                continue
+            x0, y0, x1, y1 = face.box
+            dx, dy = round((x1 - x0) * _CROP_MARGIN), round((y1 - y0) * _CROP_MARGIN)
+            left, top = max(0, x0 - dx), max(0, y0 - dy)
+            # A copy, so that the crop does not hold the whole picture.
+            crop = image[top : y1 + dy, left : x1 + dx].copy()
+            at = frames[index].time_ms
+            detected.append(DetectedFace(sample, shots[index], at, face, crop, (left, top)))
     return detected
-
-
-def _crop(image: Image, box: tuple[int, int, int, int]) -> tuple[Image, tuple[int, int]]:
-    """Crop the face with a margin; return a copy and its upper left corner on the image."""
-    x0, y0, x1, y1 = box
-    dx, dy = round((x1 - x0) * _CROP_MARGIN), round((y1 - y0) * _CROP_MARGIN)
-    left, top = max(0, x0 - dx), max(0, y0 - dy)
-    return image[top : y1 + dy, left : x1 + dx].copy(), (left, top)
 
 
 # Two faces on one frame are two people, whatever they look like, and one lone face is a person.

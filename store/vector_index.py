@@ -101,20 +101,17 @@ def missing_indexes(store: Store) -> list[VectorIndex]:
     """Return the indexes that a large library lacks, or has incomplete."""
     # The number of rows is the database's own estimate.
     with store.explaining_failures(), psycopg.connect(store.psycopg_url) as connection:
-        due = [VectorIndex(of, size) for of in LARGE for size in _large_sizes(connection, of)]
+        due = []
+        for of, least in LARGE.items():
+            (rows,) = connection.execute(_ROWS, (of.table,)).fetchone() or (0,)
+            if rows > least:
+                names = {"table": Identifier(of.table), "column": Identifier(of.column)}
+                sizes = connection.execute(SQL(_SIZES).format(**names))
+                due += [VectorIndex(of, size) for (size,) in sizes]
     if not due:
         return []
     with store.begin() as session:
         return [index for index in due if not has_index(session, index.size, index.of)]
-
-
-def _large_sizes(connection: psycopg.Connection, of: IndexedVectors) -> list[int]:
-    """Return the sizes of the newest vectors of a large table; none of a small one."""
-    (rows,) = connection.execute(_ROWS, (of.table,)).fetchone() or (0,)
-    if rows <= LARGE[of]:
-        return []
-    names = {"table": Identifier(of.table), "column": Identifier(of.column)}
-    return [size for (size,) in connection.execute(SQL(_SIZES).format(**names))]
 
 
 def build_index(
