@@ -185,7 +185,7 @@ def find_faces(
             x0, y0, x1, y1 = face.box
             dx, dy = round((x1 - x0) * _CROP_MARGIN), round((y1 - y0) * _CROP_MARGIN)
             left, top = max(0, x0 - dx), max(0, y0 - dy)
-            # A copy, so that the crop does not hold the whole picture.
+            # A copy: a clip's frames are let go once its faces are found.
             crop = image[top : y1 + dy, left : x1 + dx].copy()
             at = frames[index].time_ms
             detected.append(DetectedFace(sample, shots[index], at, face, crop, (left, top)))

@@ -210,7 +210,7 @@ def characters_of_rows(
         one = _character(number, rows, by_users, [of_identity[row[0]] for row in rows])
         found.setdefault(video, []).append(one)
     for characters in found.values():
-        # An alias that is another's name by now is no longer this one's.
+        # An alias that is somebody's name by now is left out.
         taken = {one.character.name for one in characters}
         for place, one in enumerate(characters):
             aliases = tuple(name for name in one.character.aliases if name not in taken)
