@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from domain.marked import marked
 from domain.settings import AskSettings
 from domain.trajectory import ModelCalled, TimeUp
+from domain.words import marked
 
 if TYPE_CHECKING:
     from agent.recorder import Recorder

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy.orm import Session
 
-    from memory.ports import MemoryModels
     from memory.writers.port import Writers
+    from models.ports import MemoryModels
     from retrieval.chapters import Word
     from store.database import Store
 

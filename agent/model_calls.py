@@ -15,13 +15,12 @@ from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from domain.calls import CallRecord
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
-from domain.marked import marked
 from domain.settings import IMAGE_TOKENS
 from domain.trajectory import ModelCalled, Prompted
+from domain.words import marked
 from models.chat import Replay, Sink, StructuredChat
 from models.messages import Message, request_tokens
-from store.queries.calls import add_call
-from store.queries.trajectories import trajectory_exists
+from store.queries.trajectories import add_call, trajectory_exists
 
 if TYPE_CHECKING:
     from store.database import Store

@@ -14,6 +14,7 @@ from agent.state import State
 from domain.asking import Action, Citation, ToolName
 from domain.calls import CallRecord
 from domain.errors import ReplayMiss
+from domain.moments import ResolvedRefs
 from domain.skills import RoutedSkill
 from domain.trajectory import (
     Ended,
@@ -25,7 +26,6 @@ from domain.trajectory import (
     SkillsRouted,
     SupportScored,
 )
-from retrieval.result import ResolvedRefs
 
 
 class Halt(Exception):

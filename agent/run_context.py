@@ -11,13 +11,12 @@ from agent.budget import RunBudget
 from agent.reasoners.port import Reasoner, reads_cards
 from agent.recorder import Recorder
 from agent.strategy import AgentPolicy, ToolLoop
-from domain.asking import Mode
+from domain.asking import Aim, Mode
 from domain.memories import MemoryView
-from domain.search import Aim
+from domain.moments import ResolvedRefs, Retrieval
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
 from domain.time import TimeSpan
-from retrieval.result import ResolvedRefs, Retrieval
 from telemetry import tracing
 
 

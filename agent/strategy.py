@@ -22,8 +22,8 @@ from domain.base import Frozen
 from domain.built import OutlineLevel
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from domain.settings import AskSettings
-from retrieval.result import Retrieval
 
 if TYPE_CHECKING:
     from models.profile import Profile

@@ -19,7 +19,7 @@ from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
 from api.routes import chat, health, ingestion, media, questions
 from api.routes.health import DatabaseHealth
-from auth.headers import SafeHeaders
+from auth.connections import SafeHeaders
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
 the moments that support them.

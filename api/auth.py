@@ -14,11 +14,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problems import RequestRefused, problem_response
-from auth.connections import LOOPBACK, is_loopback
-from auth.headers import same_origin
+from auth.connections import LOOPBACK, is_loopback, same_origin
 from domain.errors import SetupError
 from domain.rights import KEY_PREFIX, LABEL, acting_user
-from models.secrets import read_key
+from models.keys_and_packages import read_key
 
 KEY_VARIABLE = "HOMER_API_KEY"
 HOSTS_VARIABLE = "HOMER_API_NAMES"

@@ -25,7 +25,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.texts import make_storable
+from domain.words import make_storable
 from telemetry.logs import log_error
 
 MEDIA_TYPE = "application/problem+json"

@@ -19,14 +19,14 @@ from api.problems import Problem, RequestRefused, to_logged_problem
 from domain.asking import Question
 from domain.moments import Answered
 from domain.people import tags_in_words
-from domain.texts import make_storable
 from domain.time import in_seconds
 from domain.trajectory import PartialReply, RunEvent
+from domain.words import make_storable
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
 from library.answering import answer_of
-from models.json_repair import latest_text
+from models.structured import latest_text
 
 KEEP_ALIVE_S = 15.0
 """Seconds without an event before a keep-alive: proxies close silent connections."""

@@ -1,36 +1,117 @@
-"""Where the app may listen, and how many connections wait there for how long.
-
-uvicorn waits forever for the first line of a request, and counts idle connections like active ones.
-Here a connection is *waiting* until its request is admitted: from its beginning, while headers
-arrive, while an unauthenticated body arrives, and between requests. A waiting connection is closed
-after ``WAIT_TIMEOUT_S`` seconds. When there are too many connections, the oldest waiting one is
-closed, of the address with the most of them. So clients with a key are served, however many other
-connections are open.
-"""
+"""Where the app may listen, how many connections wait there how long, and responses' headers."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from h11 import Data, EndOfMessage, Response
-from starlette.types import Scope
+from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from auth.headers import with_safe_headers
-from auth.oidc import Oidc, load_oidc
-from auth.password import VARIABLE, stored_hash
+from auth.signing_in import VARIABLE, Oidc, load_oidc, stored_hash
 from domain.errors import SetupError
 from store.home import Home
 
+CSP = "content-security-policy"
+NO_FRAMES = "frame-ancestors 'none'"
+SAFE_HEADERS = {
+    CSP: NO_FRAMES,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""Headers of every response that does not set them itself."""
+SANDBOX = "default-src 'none'; sandbox"
+"""The policy of what is no page: a file of somebody's, in which nothing runs, whatever it holds."""
+STREAMLIT_FILES = "/media/"
+_START_MESSAGES = ("http.response.start", "websocket.http.response.start")
+
+
+class SafeHeaders:
+    """Add ``SAFE_HEADERS`` to every response, also to that of a refused WebSocket.
+
+    Args:
+        policy: the content security policy of responses that have none of their own.
+    """
+
+    def __init__(self, app: ASGIApp, policy: str = NO_FRAMES) -> None:
+        self._app, self._policy = app, policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        refusable = "websocket.http.response" in scope.get("extensions", {})
+        own = SANDBOX if scope["path"].startswith(STREAMLIT_FILES) else self._policy
+        safe, started = {**SAFE_HEADERS, CSP: own}, False
+
+        async def send_safe(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "websocket.close" and not started and refusable:
+                # Otherwise the server would respond without these headers.
+                why = message.get("reason") or "refused"
+                return await PlainTextResponse(why, 403)(scope, receive, send_safe)
+            started = True
+            if message["type"] in _START_MESSAGES:
+                raw = list(message.get("headers", ()))
+                if scope.get("scheme") in ("https", "wss"):
+                    # The browser sends them by TLS only; Streamlit's own lack that.
+                    for place, (name, cookie) in enumerate(raw):
+                        if name.lower() == b"set-cookie" and b"; secure" not in cookie.lower():
+                            raw[place] = (name, cookie + b"; Secure")
+                message = {**message, "headers": with_safe_headers(raw, safe)}
+            return await send(message)
+
+        return await self._app(scope, receive, send_safe)
+
+
+def with_safe_headers(
+    raw: Iterable[tuple[bytes, bytes]], safe: Mapping[str, str] = SAFE_HEADERS
+) -> list[tuple[bytes, bytes]]:
+    """Add missing headers; a policy is extended to forbid frames."""
+    headers = MutableHeaders(raw=[(name.lower(), value) for name, value in raw])
+    for name, value in safe.items():
+        headers.setdefault(name, value)
+    if "frame-ancestors" not in headers[CSP]:
+        headers[CSP] = f"{headers[CSP].rstrip('; ')}; {NO_FRAMES}"
+    return headers.raw
+
+
+def same_origin(headers: Mapping[str, str]) -> bool:
+    """Return whether a request comes from a page of the same host, or from no page.
+
+    Browsers send no ``Origin`` with what an ``<img>`` asks for, but ``Sec-Fetch-Site``. A link may
+    be followed from anywhere, such as to a shared answer, or from a provider after the sign-in.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    if site not in ("same-origin", "none") and opened != ("navigate", "document"):
+        return False
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:  # http://[
+        return False
+
+
 MAX_CONNECTIONS = 256
 """Limit of concurrent connections, including event streams."""
+# uvicorn waits forever for the first line of a request, and counts idle connections like active
+# ones. Here a connection is *waiting* until its request is admitted: from its beginning, while
+# headers arrive, while an unauthenticated body arrives, and between requests. A waiting connection
+# is closed after this. When there are too many connections, the oldest waiting one is closed, of
+# the address with the most of them. So clients with a key are served, however many other
+# connections are open.
 WAIT_TIMEOUT_S = 20.0
 """Seconds for a request to arrive and be admitted, and between two requests."""
 _STATE_KEY = "homer.connection"
@@ -107,7 +188,6 @@ class LimitedConnection(H11Protocol):
             self._timer = None
 
     def extend_wait(self, seconds: float) -> None:
-        """Restart the timer of a waiting request."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = self.loop.call_later(seconds, self._abort)

@@ -15,8 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from auth.middleware import SessionStore
-from auth.password import password_matches, stored_hash
-from auth.sessions import Throttle
+from auth.signing_in import Throttle, password_matches, stored_hash
 
 TEMPLATE = Path(__file__).with_name("signin.page")
 MAX_FORM_BYTES = 8_192

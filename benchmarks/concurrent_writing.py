@@ -17,7 +17,7 @@ from flows.watching import SilentListener, watch_files
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
-from perception import worker
+from perception import perceive_clip
 from perception.perceive_clip import Perceived
 from store.database import Store
 from tests.integration.test_concurrent_writing import Model, scene, workspace_of
@@ -61,7 +61,7 @@ def _watched(store: Store, recording: Path, at_once: int) -> None:
     writers = Writers(Slow(), LocalEventWriter(SETTINGS.memory))
     with (
         patch.object(clip_memory, "make_writers", lambda *_: writers),
-        patch.object(worker, "perceive", _seen),
+        patch.object(perceive_clip, "perceive", _seen),
     ):
         (output,) = watch_files(
             workspace_of(store, store.home, at_once), [recording], SilentListener(), direct=True

@@ -28,7 +28,7 @@ from perception.frame_keeper import (
     frames_for,
     kept_jpeg,
 )
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from strategies.vam.settings import HOUR, VisualMemorySettings
 from strategies.vam.visual_memory import FrameReason, moment_keeper
 

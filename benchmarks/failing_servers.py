@@ -29,7 +29,7 @@ from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
 from models import endpoint, retries
 from models.specs import ChatSpec
-from perception import worker
+from perception import perceive_clip
 from perception.perceive_clip import Perceived
 from store.database import Store
 from store.queries.clips import next_clips
@@ -207,7 +207,7 @@ def _watching(url: str, clock: Clock) -> Iterator[ChatSpec]:
         return Perceived(found.model_copy(update={"clip": clip, "captions": (words,)}), {})
 
     with ExitStack() as patched:
-        patched.enter_context(patch.object(worker, "perceive", seen))
+        patched.enter_context(patch.object(perceive_clip, "perceive", seen))
         patched.enter_context(patch.object(retries, "time", clock))
         patched.enter_context(patch.object(endpoint, "time", clock))
         yield ChatSpec(model="openai:atlas", base_url=url, key="", timeout_s=20.0)

@@ -27,7 +27,7 @@ from models.messages import Message
 from models.sentences import SentenceParser
 from people.model_transactions import run_with_models
 from perception.frame_keeper import FrameKeeper, SampledFrame, frames_for
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from store.database import Store, remove_unused_blobs
 from store.home import Home
 from store.queries.percepts import add_blobs

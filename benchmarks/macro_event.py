@@ -23,8 +23,7 @@ from models.sentences import SentenceParser
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade
+from store.queries.builds import StepMade, apply_change
 from strategies.memdreamer.builder import hierarchy_builder
 from strategies.memdreamer.levels import MACRO
 from tests.support.memory import VIDEO, known_video

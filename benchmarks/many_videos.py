@@ -33,12 +33,12 @@ from benchmarks.search import NUMPY, nearest
 from benchmarks.search_process import Known, Tools
 from domain.asking import Mode, Question
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from domain.settings import Settings
 from library.library_search import LibraryQuery, search_library
 from library.transcript import SEEN
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store import vector_index
 from store.database import Store

@@ -30,14 +30,18 @@ from domain.settings import WatchSettings
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import RawClip, read_clips
-from perception.faces import find_faces, group_faces
-from perception.jpeg import Blobs
-from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
+from perception.faces_and_voices import find_faces, find_turns, group_faces, group_voices
+from perception.hearing import find_sounds
+from perception.images import Blobs
+from perception.keyframes import (
+    Candidate,
+    ChosenKeyframe,
+    keyframe_candidates,
+    pick_keyframes,
+    read_screen,
+)
 from perception.perceive_clip import find_objects
-from perception.screen_text import read_screen
-from perception.sounds import find_sounds
 from perception.source import probe
-from perception.voices import find_turns, group_voices
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 

@@ -25,7 +25,7 @@ from domain.settings import AskSettings
 from graphs.runner import Runner
 from library.memory import events
 from people.across_videos import rename
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

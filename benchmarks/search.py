@@ -31,9 +31,8 @@ from agent.reasoners.local import MOMENTS
 from benchmarks.grown import Vectors, World, days, grow, scratch_store, unit, vectors_of, world
 from benchmarks.lines import Line, Taken, costs, milliseconds
 from benchmarks.search_process import WATCHED, Asked, Known, Tools, asked_afresh, hand_over, writing
-from domain.asking import Mode
+from domain.asking import Aim, Mode
 from domain.memories import MemoryView
-from domain.search import Aim
 from domain.settings import Settings
 from models.profile import load_profile
 from models.toolbox import Toolbox

@@ -42,8 +42,7 @@ import av
 import psutil
 
 from benchmarks.hardware import described
-from domain.media import Video
-from domain.streams import LEVELS, StreamSettings
+from domain.media import LEVELS, StreamSettings, Video
 from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.workspace import Workspace
 from library.memory import load_stream_details

@@ -8,8 +8,8 @@ from html import escape
 
 from cli.console import note
 from domain.calls import CallTotals
-from domain.streams import Gap
-from domain.wording import count_objects, describe_counts
+from domain.media import Gap
+from domain.sentences import count_objects, describe_counts
 from domain.words import counted, format_span, format_time, plain_line, without_markup
 from library.answers import one_line
 from library.memory import ShownClip, StreamDetails, VideoDetails, describe_gap, describe_watching

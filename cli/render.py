@@ -12,8 +12,8 @@ from pydantic_core import to_jsonable_python
 
 from cli import reports
 from cli.console import escaped, note, say, say_json, table
+from domain.built import cited_times
 from domain.people import tags_in_words
-from domain.recaps import cited_times
 from domain.time import in_seconds
 from domain.trajectory import canonical_event
 from domain.words import counted, format_span, format_time, shortened

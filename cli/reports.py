@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cli.console import note, table
-from domain.ingesting import sum_of
+from domain.watching import sum_of
 from domain.words import counted, plain_line, shortened
 
 MEGABYTE = 1e6

@@ -17,7 +17,7 @@ from auth.connections import is_loopback
 from cli.console import note, say
 from cli.options import Profile
 from domain.errors import SetupError
-from models.extras import MCP
+from models.keys_and_packages import MCP
 from store.home import Home
 
 STOPPED = "stopped; unfinished questions can be resumed:  homer trajectory"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from auth.connections import is_loopback
-from auth.password import read_password_file, remove_password, set_password
+from auth.signing_in import read_password_file, remove_password, set_password
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
 from domain.errors import InputError

@@ -135,12 +135,10 @@ class Hit(OfVideo):
         return self.span if self.segment is not None else TimeSpan.of(start_ms, start_ms)
 
 
+# It is stored in the data directory, not in the database: whoever can write to the database, or
+# hands over a back-up, must not be able to start programs.
 class Delivery(Frozen):
-    """Where hits of an alert go: a webhook, signed with ``secret`` if there is one; or a command.
-
-    It is stored in the data directory, not in the database: whoever can write to the database, or
-    hands over a back-up, must not be able to start programs.
-    """
+    """Where hits go: a webhook, signed with ``secret`` if there is one; or a command."""
 
     webhook: StorableText | None = None
     command: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from domain.texts import make_storable
+from domain.words import make_storable
 
 
 class Frozen(BaseModel):
@@ -13,6 +13,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+# Postgres keeps no NUL, and UTF-8 no lone surrogate.
 StorableText = Annotated[
     str, BeforeValidator(lambda value: make_storable(value) if isinstance(value, str) else value)
 ]

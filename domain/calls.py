@@ -62,17 +62,14 @@ class CallTotals(Frozen):
         )
 
     def __add__(self, other: CallTotals) -> CallTotals:
-        """Return the sum of both."""
         ours, theirs = self.model_dump(), other.model_dump()
         return CallTotals(**{name: ours[name] + theirs[name] for name in ours})
 
     def __mul__(self, times: float) -> CallTotals:
-        """Return so many times as much."""
         counts = {name: round(value * times) for name, value in self if name != "cost_usd"}
         return CallTotals(cost_usd=self.cost_usd * times, **counts)
 
     def __str__(self) -> str:
-        """Return it in words."""
         tokens = self.tokens_in + self.tokens_out
         cost = f", ${self.cost_usd:.4f}" if self.cost_usd else ""
         return f"{self.calls:,} calls, {tokens:,} tokens{cost}"

@@ -22,6 +22,8 @@ class AblationStage(StrEnum):
         return tuple(mode for mode in Mode if mode in known[: tuple(AblationStage).index(self) + 1])
 
 
+# Learning from a benchmark's answers and testing on the same questions is reported as such: by
+# default a run learns on one split and tests on another.
 class Protocol(StrEnum):
     """How a run learns.
 

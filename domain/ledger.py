@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from domain.asking import Ledger, Subtask, SubtaskState
 from domain.base import Frozen
-from domain.marked import marked
 from domain.settings import AskSettings
 from domain.trajectory import Resolution
+from domain.words import marked
 
 _OPEN = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
 
@@ -59,7 +59,6 @@ def find_subtask(ledger: Ledger, subtask: str | None) -> Subtask | None:
 
 
 def refs(ledger: Ledger) -> frozenset[str]:
-    """Return all evidence in the ledger."""
     return frozenset(ref for subtask in ledger.subtasks for ref in subtask.evidence)
 
 
@@ -81,12 +80,10 @@ def new_ledger(
 def _add_all(
     ledger: Ledger, drafts: Sequence[SubtaskDraft], settings: AskSettings
 ) -> tuple[Ledger, list[str]]:
-    """Add drafts to the ledger; also return a complaint for each, "" for those added.
-
-    Drafts refer to each other by the ids they would have if none were dropped: a dependency on a
-    draft that repeats an earlier subtask becomes one on that subtask, a dependency on any other
-    dropped draft is dropped.
-    """
+    """Add drafts to the ledger; also return a complaint for each, "" for those added."""
+    # Drafts refer to each other by the ids they would have if none were dropped: a dependency on a
+    # draft that repeats an earlier subtask becomes one on that subtask, a dependency on any other
+    # dropped draft is dropped.
     ids = {s.id: s.id for s in ledger.subtasks}
     first, complaints = len(ledger.subtasks) + 1, []
     for number, draft in enumerate(drafts, start=first):
@@ -121,14 +118,14 @@ def next_subtask(ledger: Ledger, settings: AskSettings) -> Subtask | None:
     """Return the subtask to work on next, or None when nothing is left to do.
 
     A pending subtask whose dependencies are resolved comes first; then a searching or partial one
-    with attempts left; then a pending one whose unresolved dependencies are stalled or abandoned,
-    so that a chain whose first link stalls is still searched.
+    with attempts left; then a pending one whose unresolved dependencies are stalled or abandoned.
     """
     by_id = {s.id: s for s in ledger.subtasks}
     open_tasks = [s for s in ledger.subtasks if is_open(s) and s.attempts < settings.attempts]
     pending = [s for s in open_tasks if s.state is SubtaskState.PENDING]
     started = [s for s in open_tasks if s.state is not SubtaskState.PENDING]
     ready = [s for s in pending if all(_is_resolved(by_id[d]) for d in s.depends)]
+    # A chain whose first link stalls is still searched.
     stuck = [s for s in pending if all(_is_closed(by_id[d], settings) for d in s.depends)]
     return next(iter([*ready, *started, *stuck]), None)
 
@@ -165,6 +162,7 @@ def bind_evidence(ledger: Ledger, subtask: str, evidence: Iterable[str], best: f
     )
 
 
+# In the authors' code nothing is ever resolved: here the claim's evidence must be in the ledger.
 def resolve_subtask(ledger: Ledger, claim: Resolution) -> tuple[Ledger, str]:
     """Resolve a subtask if its answer has support in the ledger; otherwise say why not."""
     task = find_subtask(ledger, claim.subtask)
@@ -181,6 +179,7 @@ def resolve_subtask(ledger: Ledger, claim: Resolution) -> tuple[Ledger, str]:
             ledger,
             f"{task.id} was called resolved without evidence in the ledger that bears on it",
         )
+    # Support is evidence too, also where it was found for another subtask.
     evidence = tuple(dict.fromkeys((*task.evidence, *support)))
     values = {"answer": claim.answer.strip(), "support": support, "evidence": evidence}
     return _replace(ledger, task, state=SubtaskState.RESOLVED, **values), ""
@@ -194,6 +193,7 @@ def reopen_subtask(ledger: Ledger, subtask: str) -> Ledger:
     return _replace(ledger, task, state=SubtaskState.PARTIAL, answer=None, support=())
 
 
+# In the authors' code abandoning a subtask abandons those that depend on it, unread.
 def abandon(ledger: Ledger, subtask: str) -> Ledger:
     """Abandon an open subtask. Subtasks that depend on it stay and can still be searched."""
     task = find_subtask(ledger, subtask)
@@ -246,6 +246,7 @@ def blocked_subtasks(ledger: Ledger, settings: AskSettings) -> tuple[str, ...]:
     )
 
 
+# In the authors' code some modes have no score; here every one has.
 def confidence(best_score: float, pieces: int) -> float:
     """Return ``min(0.95, 0.5 * best score + 0.5 * (1 - 0.6^n))`` for ``n`` pieces of support."""
     return min(0.95, 0.5 * best_score + 0.5 * (1 - 0.6**pieces))

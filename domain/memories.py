@@ -116,7 +116,6 @@ class Memory(Line):
 
     @property
     def citation(self) -> str:
-        """The citation of this memory in an answer."""
         return f"[m{self.id}]"
 
 
@@ -127,6 +126,7 @@ class EdgeType(StrEnum):
     CAUSAL = "causal"
 
 
+# Section 3.3: the paper's vocabulary, four temporal and four causal relations.
 class Relation(StrEnum):
     """The eight relations that an edge may state."""
 
@@ -159,7 +159,6 @@ class Segment(Frozen):
 
     @property
     def citation(self) -> str:
-        """The citation of this segment in an answer."""
         return f"[s{self.id}]"
 
     @property
@@ -257,5 +256,4 @@ class MemoryView(Frozen):
 
     @property
     def videos(self) -> tuple[str, ...]:
-        """Ids of the videos in view."""
         return tuple(scope.video for scope in self.scopes)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, field_serializer
+from pydantic import ConfigDict, Field, NonNegativeInt, PlainSerializer, PositiveInt
 
 from domain.base import Frozen
 from domain.media import IdentityKind
@@ -39,7 +39,6 @@ def tag_name(tag: str) -> str:
 
 
 def tags_in(texts: Iterable[str]) -> set[str]:
-    """Return the tags of people in texts."""
     return {match[0] for text in texts for match in TAG.finditer(text)}
 
 
@@ -89,24 +88,26 @@ class Identity(Frozen):
 
     @property
     def tag(self) -> str:
-        """The identity's tag in prompts and memories."""
         return f"<{self.kind}_{self.number}>"
 
 
+# A typed field of a writer's reply: in the authors' code it is a prefix in the text.
 class IdentityStatement(Frozen):
     """Evidence from one clip that a face and a voice are one person, with its support.
 
-    ``by_model``: stated by a language model alone, not by anything perceived.
+    They go by their numbers in the clip, or by row ids where they are stored. ``by_model``: stated
+    by a language model alone, not by anything perceived.
     """
 
     face: NonNegativeInt
     voice: NonNegativeInt
     clip: NonNegativeInt
     support: float = Field(gt=0)
-    reason: str
+    reason: str = ""
     by_model: bool = False
 
 
+# The authors' code numbers people anew with each refresh.
 class Character(Frozen):
     """One person: faces and voices joined under one number that never changes.
 
@@ -123,7 +124,6 @@ class Character(Frozen):
 
     @property
     def tag(self) -> str:
-        """The character's tag in prompts and memories."""
         return f"<character_{self.number}>"
 
     @property
@@ -190,6 +190,10 @@ class LastSeen(OfVideo):
     keyframe: str | None = None
 
 
+InWords = Annotated[str, PlainSerializer(tags_in_words, return_type=str)]
+"""A text with tags, which are words where it is sent."""
+
+
 class PersonOfVideo(Frozen):
     """A person of a video, as users refer to them: by number, tag or name.
 
@@ -213,7 +217,7 @@ class PersonOfVideo(Frozen):
     video: str
     title: str
     number: int
-    label: str
+    label: InWords
     names: tuple[KnownName, ...] = ()
     tags: tuple[str, ...] = ()
     seen: int = 0
@@ -233,21 +237,13 @@ class PersonOfVideo(Frozen):
     def crop(self) -> str | None:
         return next(iter(self.crops.values()), None)
 
-    @field_serializer("label")
-    def _label_in_words(self, label: str) -> str:
-        return tags_in_words(label)
-
 
 class LibraryPerson(Frozen):
     """A person of the library: the characters that are joined, those last seen first."""
 
-    label: str
+    label: InWords
     characters: tuple[PersonOfVideo, ...]
     last_seen: LastSeen | None = None
-
-    @field_serializer("label")
-    def _label_in_words(self, label: str) -> str:
-        return tags_in_words(label)
 
 
 class LikelySame(Frozen, Generic[P]):

@@ -48,11 +48,9 @@ KEY_PREFIX = "key:"
 
 
 def same_address(address: str) -> str:
-    """Return an e-mail address so that those that differ in capitals only are the same.
-
-    Other scripts keep theirs: the sign of the kelvin, say, would become the letter k of somebody
-    else's address.
-    """
+    """Return an e-mail address so that those that differ in capitals only are the same."""
+    # Other scripts keep theirs: the sign of the kelvin, say, would become the letter k of somebody
+    # else's address.
     return address.lower() if address.isascii() else address
 
 

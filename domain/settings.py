@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt, model_validator
 from domain.alerts import AlertSettings
 from domain.base import Frozen
 from domain.evaluation_options import AblationStage
-from domain.streams import StreamSettings
+from domain.media import StreamSettings
 
 Subtitles = Literal["use", "ignore"]
 """Whether a video's own subtitles and chapters become memories."""
@@ -27,11 +27,15 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     """Section 3.1: how a video is cut, sampled and recognised."""
 
     clip_ms: PositiveInt = 30_000
+    # By time: the authors' code takes every fifth frame, whatever the frame rate.
     sample_fps: float = Field(default=5.0, gt=0)
     audio_hz: PositiveInt = 16_000
+    # At 0.3 recall is 4 points higher and precision 8 lower, at 0.5 recall 4 lower and precision 2
+    # higher (docs/perception.md).
     sound_score: float = Field(
         default=0.4, gt=0, le=1, description="from which a sound is taken to be heard"
     )
+    # Two windows of the model: with single ones four in ten lines are wrong.
     sound_ms: PositiveInt = Field(
         default=900, description="a kind of sound that is heard for less is not remembered"
     )
@@ -41,13 +45,17 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     shot_threshold: float = Field(default=30.0, gt=0, description="mean grey difference, eq. 1")
     entropy_weight: float = Field(default=0.3, ge=0, description="eq. 2")
     hue_bins: PositiveInt = 32
+    # The paper's n. Fewer are kept where no frame is so far from all chosen ones.
     keyframes: PositiveInt = 3
     keyframe_gap_ms: PositiveInt = 2_000
     jpeg_quality: int = Field(default=90, ge=1, le=100)
     frame_height: PositiveInt = Field(default=720, description="sampled frames are shrunk to this")
+    # Section 3.1; the quality is the norm of the embedding before it is normalised.
     face_score: float = Field(default=0.85, ge=0, le=1)
     face_quality: float = Field(default=22.0, ge=0)
     face_interval_ms: PositiveInt = Field(default=1_000, description="how often to look for faces")
+    # This rather misses a picture than a person: where the camera moves over a picture, or shows it
+    # too briefly, it becomes a person.
     still_looks: PositiveInt = Field(
         default=4, description="looks at a face that never moves until it is taken for a picture"
     )
@@ -57,6 +65,7 @@ class WatchSettings(Frozen, allow_inf_nan=False):
         le=255,
         description="levels of grey by which a picture of a face may change from look to look",
     )
+    # The most that are kept of an identity, and that a new face or voice is compared with.
     face_exemplars: PositiveInt = 10
     voice_exemplars: PositiveInt = 20
     voice_turn_ms: PositiveInt = 2_000
@@ -103,6 +112,8 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     clip_view: ClipViewKind = Field(
         default="frames", description="what a language model that sees is shown of a clip"
     )
+    # Three keyframes a clip show a model 48 % of what happens in a film with an event every seven
+    # seconds; twelve frames show all.
     clip_frames: PositiveInt = Field(
         default=12, description="frames shown besides the keyframes: as many as change, at most"
     )
@@ -125,7 +136,9 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     strategies: tuple[str, ...] = Field(
         default=("homer",), description="whose own memory is built of a video that is watched"
     )
+    # Section 3.3: after every ten clips the writer is given the last patch and the new memories.
     patch_every: PositiveInt = 10
+    # Above this cosine a new fact about the same people strengthens the old one.
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3
     segments_max: PositiveInt = 8
@@ -164,6 +177,7 @@ class AskSettings(Frozen):
     act_temperature: float = 0.8
     retries: int = Field(default=2, ge=0)
     seconds: float = Field(default=300.0, gt=0)
+    # The paper has 50,000, which a language model that is given all that was found exceeds.
     tokens: PositiveInt = Field(default=200_000, description="ten rounds take 50 000 to 150 000")
     moments: PositiveInt = Field(
         default=5, description="lines of the whole view that EVENT adds for a language model"
@@ -173,17 +187,27 @@ class AskSettings(Frozen):
         description="best_guess: for evaluations whose judge counts silence as wrong",
     )
     empty_rounds: PositiveInt = 2
+    # Overlap (Jaccard) of the words of a query with two earlier ones in the same mode, above which
+    # it is blocked.
     same_query: float = Field(default=0.7, gt=0, le=1)
+    # The share of new words in what a round found, below which it brought little; the second one
+    # counts where the focus was seen before.
     low_increment: float = 0.15
     low_increment_seen: float = 0.30
     saturated_after: PositiveInt = 2
+    # A plan is repaired after so many rounds without new evidence, or on one focus, and only so
+    # much of it is changed.
     replans: int = Field(default=2, ge=0)
     replan_stale_rounds: PositiveInt = 2
     replan_focus_rounds: PositiveInt = 3
     replan_adds: PositiveInt = 3
     replan_abandons: PositiveInt = 5
+    # The next mode is forced after so many rounds on one focus with nothing new; the authors' code
+    # only suggests it.
     lock_on_rounds: PositiveInt = 2
     event_neighbours: PositiveInt = 3
+    # VIDEO shows so many of the focus segment's clips, those whose best memory is at least so
+    # close.
     video_cosine: float = 0.5
     video_clips: PositiveInt = 2
     character_memories: PositiveInt = 10
@@ -357,18 +381,16 @@ class Settings(Frozen):
     def clip_budget(self) -> int:
         """Maximum tokens that a language model may use for the memory of one clip."""
         hour = self.memory.hour_tokens
+        # Besides the keyframes, every try shows the clip's frames, or the clip as a video.
+        view_tokens = {
+            "keyframes": 0,
+            "frames": self.memory.clip_frames * IMAGE_TOKENS,
+            "video": round(self.watch.clip_ms / 1_000 * VIDEO_SECOND_TOKENS),
+        }[self.memory.clip_view]
         reply, whole = REPLY_SHARE
-        for_view = CLIP_TRIES * self.view_tokens * whole // (whole - reply)
+        for_view = CLIP_TRIES * view_tokens * whole // (whole - reply)
         clip = min(MAX_CLIP_TOKENS, self.memory.clip_tokens + for_view)
         return clip if hour is None else min(clip, hour * self.watch.clip_ms // HOUR_MS)
-
-    @property
-    def view_tokens(self) -> int:
-        """Tokens that the frames or the video of a clip take, besides its keyframes."""
-        if self.memory.clip_view == "frames":
-            return self.memory.clip_frames * IMAGE_TOKENS
-        seconds = self.watch.clip_ms / 1_000
-        return round(seconds * VIDEO_SECOND_TOKENS) if self.memory.clip_view == "video" else 0
 
     @model_validator(mode="after")
     def _check_clip_budget(self) -> Self:

@@ -69,7 +69,6 @@ class Pattern(Frozen):
 
     @property
     def name(self) -> str:
-        """The name of the skill learned from it."""
         words = re.sub(r"[^a-z0-9]+", "-", f"{self.signal} {self.question_type}".lower())
         return words.strip("-")[:60].strip("-")
 
@@ -131,6 +130,8 @@ class Advice(Frozen):
     policy: Policy = Policy()
 
 
+# Section 3: one to five instructions and trigger keywords; the cosine to these and the description
+# routes it.
 class Skill(Advice):
     """Advice for questions like its description and triggers; a change is a new version."""
 

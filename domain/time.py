@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import NonNegativeInt, model_validator
 
 from domain.base import Frozen
-from domain.marked import marked
+from domain.words import marked
 
 _CLOCK = re.compile(r"(?:d([1-9]\d{0,5})\s+)?((?:\d{1,9}:){0,2}\d{1,9}(?:\.\d*)?)", re.ASCII)
 
@@ -44,7 +44,6 @@ class TimeSpan(Frozen):
         return self.start_ms <= other.start_ms and other.end_ms <= self.end_ms
 
     def union(self, other: TimeSpan) -> TimeSpan:
-        """Return the smallest span that holds both."""
         if self.contains(other):
             return self
         return TimeSpan.of(min(self.start_ms, other.start_ms), max(self.end_ms, other.end_ms))

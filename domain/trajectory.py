@@ -1,8 +1,4 @@
-"""A trajectory: a flat, append-only list of typed events, from which every view is computed.
-
-Events hold what happened, never when or how fast: the store adds time stamps and the trajectory's
-row holds the seconds, so that the same run gives the same events.
-"""
+"""A trajectory: a flat, append-only list of typed events, from which every view is computed."""
 
 from __future__ import annotations
 
@@ -19,18 +15,22 @@ from domain.asking import (
     Evidence,
     Mode,
     Question,
+    Quote,
     Subtask,
     Support,
     ToolName,
+    VideoQuotes,
+    Weighed,
 )
 from domain.base import Frozen
 from domain.memories import MemoryView
-from domain.search import Quote, VideoQuotes, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
 
 
+# Events hold what happened, never when or how fast: the store adds time stamps and the trajectory's
+# row holds the seconds, so that the same run gives the same events.
 class _Event(Frozen):
     """Base of all events: the round they belong to, 0 before the first."""
 

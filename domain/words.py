@@ -1,23 +1,97 @@
-"""Words that are shown: in the reader's language, and harmless where they come from outside.
+"""Words that are shown: marked for translation, and harmless where they come from outside.
+
+Any layer marks the words of the app, which are then in the catalogues; only the app has readers of
+languages other than English (``ui.language``).
 
 Nothing else makes text harmless. A terminal gets ``printable`` or ``plain_line``, a client that
 chats (MCP, chat completions) ``client_text``. Markdown escapes ``without_markup``, HTML needs no
-more than ``html.escape``. Only the app has readers of languages other than
-English (``ui.language``).
+more than ``html.escape``.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from contextvars import ContextVar
 from gettext import NullTranslations
 from typing import TYPE_CHECKING, Any
 
-from domain.texts import JOINERS, WORD_JOINER
-
 if TYPE_CHECKING:
     from domain.time import TimeSpan
+
+
+def marked(text: str) -> str:
+    """Return a text unchanged; it is in the catalogue, and is translated where it is shown.
+
+    An f-string is in the catalogue with numbers for its values: ``{0} of {1}``. The page translates
+    it with ``domain.words.translate_sentence``.
+    """
+    return text
+
+
+def marked_each(*texts: str) -> tuple[str, ...]:
+    """Return texts unchanged; each is in the catalogue, as with ``marked``."""
+    return texts
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+WORD_JOINER = "\u2060"
+"""Invisible and without width; what contains it is no link and no picture."""
+JOINERS = "\u200c\u200d"
+"""Invisible, but part of words in some scripts, and of some emoji."""
+
+
+def make_storable(text: str) -> str:
+    """Replace characters that cannot be stored (NUL and lone surrogates) by U+FFFD."""
+    return _UNSTORABLE.sub("�", text)
+
+
+def strip_invisible(text: str) -> str:
+    """Remove invisible characters, which only a machine would read; spaces stay spaces."""
+    if text.isprintable():
+        return text
+    seen = (char in JOINERS or unicodedata.category(char) not in ("Cc", "Cf") for char in text)
+    return "".join(
+        char if is_seen else " " if char.isspace() else ""
+        for char, is_seen in zip(text, seen, strict=True)
+    )
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without invisible characters, with single spaces."""
+    return " ".join(strip_invisible(text).split())
+
+
+_UPWARD = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+)
+_TENS = "thirty forty fifty sixty seventy eighty ninety hundred"
+_LARGE = {"none": 0, "dozen": 12, "thousand": 1_000, "million": 1_000_000, "billion": 10**9}
+_WORD = (
+    {word: number for number, word in enumerate(_UPWARD.split())}
+    | {word: 10 * tens for tens, word in enumerate(_TENS.split(), start=3)}
+    | _LARGE
+)
+_CLOCK = r"\d{1,9}(?::\d\d)+"
+_NOT_COUNTS = re.compile(rf"<\w{{1,40}}>|\[?(?<!\d){_CLOCK}(?:\.\d+)?(?:-{_CLOCK})?\]?")
+_NUMBER = re.compile(rf"\b(?:\d{{1,15}}|{'|'.join(_WORD)})\b", re.I)
+
+
+def first_number(text: str) -> int | None:
+    """Return the first number in a text, or None; times and tags of people do not count."""
+    match = _NUMBER.search(_NOT_COUNTS.sub(" ", text))
+    if match is None:
+        return None
+    word = match[0].lower()
+    return int(word) if word.isdecimal() else _WORD[word]
+
+
+def has_number(text: str) -> bool:
+    """Check whether a text has a number other than times and tags of people."""
+    return first_number(text) is not None
+
 
 SAMPLE = "1,234.5%"
 """A number; its translation shows how a language writes numbers."""
@@ -57,9 +131,9 @@ def translate_sentence(text: str) -> str:
     """Return a sentence, or one with values in it, in the language of the page.
 
     ``person 2`` matches ``person {0}`` and becomes ``Person 2``. Values that are sentences of the
-    catalogue themselves are translated as well, or lists of some with ``; `` between them. All
-    others stay: a title may be one or two words of the catalogue.
+    catalogue themselves are translated as well, or lists of some with ``; `` between them.
     """
+    # All others stay: a title may be one or two words of the catalogue.
     return reader.get().sentence(text)
 
 
@@ -70,8 +144,15 @@ def format_number(value: float, spec: str = ",") -> str:
     return format(value, spec).translate(marks)
 
 
-_IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
+_IRREGULAR = {
+    "person": "people",
+    "piece of evidence": "pieces of evidence",
+    "knife": "knives",
+    "mouse": "mice",
+    "sheep": "sheep",
+}
 
+# What is transformed by Streamlit even when each of its characters is escaped, and by others.
 _MARKUP = re.compile(
     r"""((?<=[a-z0-9])(?=://) | www(?=\.) | @(?=[-\w])   # a link
     | !(?=\[) | \](?=[(\[:])   # a picture, a link with a text, and where one leads
@@ -82,7 +163,6 @@ _MARKUP = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What is transformed by Streamlit even when each of its characters is escaped, and by others."""
 
 _PADDED = re.compile(
     r"""(?<![:\d])0(?=\d:\d\d-\d) | (?<=\d-)0(?=\d:\d\d(?!:?\d))
@@ -107,11 +187,9 @@ def printable(text: str, but: str = "") -> str:
 
 
 def client_text(text: str) -> str:
-    """Return text for a client that may show it as Markdown, or in a terminal.
-
-    It reads as it was. Nothing in it is a link or picture that asks a server for something, nor
-    HTML; and nothing steers a terminal.
-    """
+    """Return text for a client that may show it as Markdown or in a terminal; it reads alike."""
+    # Nothing in it is a link or picture that asks a server for something, nor HTML; and nothing
+    # steers a terminal.
     return without_markup("\n".join(printable(line, JOINERS) for line in text.splitlines()))
 
 
@@ -138,7 +216,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Return a text with its first letter as a capital."""
     return text[:1].upper() + text[1:]
 
 

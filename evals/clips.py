@@ -21,7 +21,7 @@ from evals.running import EvalListener
 from evals.sampling import figure, median
 from evals.tables import Bar, Findings, Measured, Row
 from flows.workspace import Workspace
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from store.database import Store
 from store.queries.clips import clips_of, memory_view
 from store.queries.memories import memories_of_clips

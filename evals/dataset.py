@@ -15,8 +15,8 @@ from pydantic.dataclasses import dataclass
 
 from domain.asking import Answer, Citation
 from domain.base import Frozen
-from domain.texts import first_number
 from domain.time import TimeSpan
+from domain.words import first_number
 
 Span = tuple[float, float]
 """Start and end in seconds of video time."""

@@ -9,12 +9,11 @@ from typing import Any, Protocol
 from pydantic import BaseModel, Field
 
 from agent.harness.inform import quote_untrusted
-from domain.asking import Answer, Mode
+from domain.asking import Aim, Answer, Mode
 from domain.calls import CallRecord
 from domain.errors import HomerError, InputError, ModelError, SetupError
 from domain.evaluation import ErrorType, Verdict
 from domain.memories import MemoryView
-from domain.search import Aim
 from evals.attribution import (
     FAULT,
     fault_of,
@@ -30,9 +29,8 @@ from models.messages import Message, prompts_beside, user
 from models.profile import Profile
 from models.specs import IN_PROCESS
 from retrieval.retrievers import Retrievers
-from store.queries.calls import add_call, find_call
 from store.queries.memories import memories_within
-from store.queries.trajectories import events_of, find_trajectory
+from store.queries.trajectories import add_call, events_of, find_call, find_trajectory
 
 NAME = "options"
 ANSWERS_WITHHELD = "the data set keeps its answer to itself"

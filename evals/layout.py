@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from domain.evaluation import ErrorType
 from domain.evaluation_options import AblationStage
-from domain.marked import marked, marked_each
-from domain.words import format_number, translate
+from domain.words import format_number, marked, marked_each, translate
 from evals.sampling import Comparison
 from evals.tables import (
     ALL,

@@ -40,7 +40,7 @@ from evals.tables import (
     StrategyScore,
     TypeScore,
 )
-from store.file_locks import is_locked, try_file_lock
+from store.files import is_locked, try_file_lock
 from store.queries import evaluations as stored
 from store.queries.evaluations import Result
 

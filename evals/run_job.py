@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from domain.rights import acting_user
-from domain.texts import make_storable
+from domain.words import make_storable
 from evals.datasets import read
 from services.daemon import ACTING, log_file
 from store.files import MODULE

@@ -14,14 +14,19 @@ from pydantic import ValidationError
 
 from domain.base import Frozen
 from domain.errors import HomerError, InputError, SetupError
-from domain.marked import marked
+from domain.words import marked
 from flows.http_file import HttpFile, IsPage
 from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
-from models.secrets import is_readable, redact, redacted_url, secrets_of_url, without_login
+from models.keys_and_packages import (
+    is_readable,
+    redact,
+    redacted_url,
+    secrets_of_url,
+    without_login,
+)
 from perception.source import find_media
-from store.file_locks import file_lock, try_file_lock
-from store.files import make_private
+from store.files import file_lock, make_private, try_file_lock
 from store.home import Home
 from store.progress import Progress
 

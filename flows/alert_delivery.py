@@ -45,7 +45,7 @@ from flows.alert_judging import AlertJudge
 from flows.executors import Executor, Step
 from flows.workspace import Workspace
 from perception.allowed_hosts import AllowedHosts, HostForbidden
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from store.database import Store
 from store.files import atomic_file, make_private
 from store.queries.alerts import count_hits, list_alerts, settle_hit, waiting_hits

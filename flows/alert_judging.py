@@ -16,8 +16,8 @@ import numpy as np
 
 from domain.alerts import Alert, AlertKind, DeliveryState, Hit
 from domain.people import Character
+from domain.sentences import split_sentences
 from domain.time import TimeSpan
-from domain.wording import split_sentences
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call

@@ -37,14 +37,14 @@ from models.text_endpoint import recorded_embeddings
 from people.model_transactions import record_call
 from store.database import Store
 from store.queries import builds
-from store.queries.audit import erasures
-from store.queries.build_changes import apply_change
-from store.queries.calls import usage_by_clip
+from store.queries.builds import apply_change
 from store.queries.clips import clips_page, first_unwritten, memory_view
-from store.queries.frames import frames_of_clips
+from store.queries.keyframes import frames_of_clips
 from store.queries.memories import memories_of_clips
+from store.queries.outline import began_times
 from store.queries.percepts import lock_video
-from store.queries.recaps import began_times
+from store.queries.rights import erasures
+from store.queries.trajectories import usage_by_clip
 from store.queries.videos import WATCHING, find_video, video_state
 
 OnStep = Callable[[int, int], None]

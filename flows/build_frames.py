@@ -15,12 +15,12 @@ from people.model_transactions import run_with_models
 from perception.decode import ClipReader, RawClip, read_clips
 from perception.frame_keeper import FrameKeeper, sample_frames
 from perception.source import clips_of, original_file, probe
-from retrieval.looking import ERASED
+from retrieval.keyframe_mode import ERASED
 from store.database import remove_unused_blobs
 from store.queries import clips as clip_rows
-from store.queries.audit import is_erased
-from store.queries.frames import carried_by
+from store.queries.keyframes import carried_by
 from store.queries.percepts import lock_video
+from store.queries.rights import is_erased
 from store.queries.videos import find_video
 from strategies.registry import find_strategy
 

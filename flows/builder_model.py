@@ -23,9 +23,9 @@ from models.messages import Message
 from perception.clip_view import clip_view
 from perception.decode import read_clips
 from perception.source import probe
-from store.queries.audit import is_erased
 from store.queries.builds import built_at
-from store.queries.calls import mean_step_of_builder
+from store.queries.rights import is_erased
+from store.queries.trajectories import mean_step_of_builder
 
 
 class BuilderModel:

@@ -12,25 +12,25 @@ from functools import cached_property
 
 from agent.builder import WindowParts
 from domain.errors import DatabaseError, ModelError, NotFound
-from domain.marked import marked
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings, Settings
+from domain.words import marked
 from flows.build_frames import keepers_of
 from flows.executors import ClipFailed
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.kept_frames import ClipKeeping, VideoKeepers
-from memory.ports import MemoryModels
 from memory.write_clip import ClipPercept, ClipWriter
 from memory.writers import make_writers
 from memory.writers.port import Writers
+from models.ports import MemoryModels
 from perception.perceive_clip import Perceived
 from store.database import Store
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.videos import VideoState
 from strategies.registry import find_strategy
-from telemetry.ingest_spans import traced_step
+from telemetry.tracing import traced_step
 
 # Drafts of clips that a language model writes in advance, several calls at a time.
 #

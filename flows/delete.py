@@ -25,8 +25,8 @@ from perception.source import drop_cached_original
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import Home, remove_recap_files
 from store.queries import videos as stored
-from store.queries.audit import record_deed
 from store.queries.library import Holdings, video_holdings
+from store.queries.rights import record_deed
 from store.queries.videos import find_video, known_video, set_progress
 
 

@@ -17,11 +17,11 @@ from statistics import fmean, median
 
 import numpy as np
 
-from domain.ingesting import IngestEstimate
 from domain.media import Clip, Group, IdentityKind
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import LINE_TOKENS, Subtitles
+from domain.watching import IngestEstimate
 from flows.clip_memory import builds_windows
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
@@ -38,12 +38,12 @@ from models.text_endpoint import EndpointTextEmbedder
 from people.characters import ClipPeople
 from people.names import search_text
 from perception.decode import ClipReader, read_clips
+from perception.perceive_clip import decode_and_perceive
 from perception.source import clips_of, probe_source, video_id
-from perception.worker import decode_and_perceive
 from store.queries import clips as clip_rows
-from store.queries.calls import mean_call
-from store.queries.calls import tokens_a_character as recorded_tokens_a_character
 from store.queries.clips import StoredClip
+from store.queries.trajectories import mean_call
+from store.queries.trajectories import tokens_a_character as recorded_tokens_a_character
 from store.queries.videos import known_video
 
 # What an embeddings endpoint will take for texts, before they are sent to it.

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.marked import marked
+from domain.words import marked
 from flows.schedules.fetching import ANSWER_S, LONGEST_S, MOST_BYTES
 from flows.uploads import safe_name
 from perception.allowed_hosts import AllowedHosts

@@ -11,8 +11,8 @@ from pathlib import Path
 from prefect import flow
 from prefect.runtime import flow_run
 
-from domain.ingesting import Watched
 from domain.settings import Subtitles
+from domain.watching import Watched
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
 from flows.prefect_executor import prefect_executor

@@ -15,21 +15,21 @@ from unicodedata import normalize
 
 from domain import faults
 from domain.errors import InputError, MediaError, ModelError
-from domain.ingesting import Watched
-from domain.marked import marked
 from domain.media import Video
 from domain.rights import Deed
 from domain.settings import Subtitles
-from domain.words import counted
+from domain.watching import Watched
+from domain.words import counted, marked
 from flows.clip_memory import Ingestion
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
-from models.extras import LITERT
+from models.keys_and_packages import LITERT
 from models.ports import Speech, Word
 from models.profile import Profile
-from perception.audio import lookahead_ms
-from perception.decode import ClipReader, read_clips, read_sound
+from perception.decode import ClipReader, lookahead_ms, read_clips, read_sound
+from perception.hearing import recognise, speaking_track
+from perception.perceive_clip import Delivery, Order, decode_and_perceive
 from perception.source import (
     SourceInfo,
     SourceProbe,
@@ -39,12 +39,10 @@ from perception.source import (
     stat_digest,
     video_id,
 )
-from perception.speech import recognise, speaking_track
-from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
-from store.queries.audit import record_deed
-from telemetry.ingest_spans import traced_step
+from store.queries.rights import record_deed
+from telemetry.tracing import traced_step
 
 
 class VideoIngestion(Ingestion):

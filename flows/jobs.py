@@ -23,9 +23,9 @@ import psutil
 from domain.errors import InputError
 from domain.media import ClipState, Video
 from domain.rights import acting_user
-from domain.texts import make_storable
+from domain.words import make_storable
 from flows.addresses import fetched_files, is_address
-from models.secrets import redacted_url, without_login
+from models.keys_and_packages import redacted_url, without_login
 from perception.source import find_media, video_id
 from services.daemon import (
     ACTING,
@@ -38,8 +38,7 @@ from services.daemon import (
     write_stop_request,
 )
 from store.database import Store
-from store.file_locks import file_lock, lock_file, try_lock_file
-from store.files import MODULE
+from store.files import MODULE, file_lock, lock_file, try_lock_file
 from store.home import Home
 from store.postmaster import HostIdentity
 from store.queries.clips import StoredClip, clips_of

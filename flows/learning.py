@@ -10,7 +10,7 @@ from domain.calls import CallRecord
 from retrieval.terms import content_words
 from skills.learn import BATCH, LearningResult, learn
 from skills.writer import LlmSkillWriter, LocalSkillWriter, SkillWriter
-from store.queries.calls import add_call
+from store.queries.trajectories import add_call
 
 if TYPE_CHECKING:
     from domain.asking import Question

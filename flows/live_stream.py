@@ -17,10 +17,9 @@ from httpx import HTTPError
 
 from domain import faults
 from domain.errors import ModelError
-from domain.media import Video
+from domain.media import LEVELS, Stream, StreamClip, Video
 from domain.rights import Deed
 from domain.settings import WorkSettings
-from domain.streams import LEVELS, Stream, StreamClip
 from flows.alert_delivery import alerts_beside
 from flows.clip_memory import Ingestion
 from flows.executors import ClipFailed, Executor, connect_to_prefect, direct_executor, run_reported
@@ -31,6 +30,7 @@ from flows.watching import BUILD_WINDOWS, Listener, build_windows_if_due, failur
 from flows.workspace import Workspace
 from perception.clip_view import clip_view
 from perception.frame_keeper import sample_frames
+from perception.hearing import NOTHING_HEARD, Heard
 from perception.live import LiveSource
 from perception.live_clips import CapturedClip, ClipBuffer, DegradationPolicy, subsample_frames
 from perception.live_reader import (
@@ -42,11 +42,10 @@ from perception.live_reader import (
     open_source,
 )
 from perception.perceive_clip import perceive
-from perception.speech import NOTHING_HEARD, Heard
-from store.queries import streams as stream_rows
+from store.queries import videos as stream_rows
 from store.queries import videos as video_rows
-from store.queries.audit import record_deed
 from store.queries.blobs import add_recording, lock_blobs_shared
+from store.queries.rights import record_deed
 
 RUN_CLIPS = 10
 """Clips per flow run: a stream may last for months, and the record of a run must not."""

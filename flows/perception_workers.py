@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from domain.errors import ModelError
 from domain.settings import WorkSettings
 from flows.executors import Executor, Step
-from models.slots import Slots
-from perception.worker import Delivery, Order, carry_out
+from perception.perceive_clip import Delivery, Order, carry_out
+from store.files import Slots
 
 if TYPE_CHECKING:
     from flows.clip_memory import Ingestion

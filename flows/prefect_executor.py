@@ -25,7 +25,7 @@ from domain.errors import SetupError
 from domain.settings import CLUSTERS, WorkSettings
 from flows.executors import BACK_OFF_S, Executor, Step, is_transient
 from flows.video_locks import end_interrupted_streams
-from models.extras import DASK, RAY
+from models.keys_and_packages import DASK, RAY
 from services.prefect import library_id, library_tag_name
 from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
 from store.database import Store

@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 
 from agent.builder import AskModel
 from agent.reasoners.port import Unreadable
+from domain.built import Period, Recap, linked_citations
 from domain.errors import ModelError
 from domain.media import Video
 from domain.memories import Segment
 from domain.people import tags_in_words
-from domain.recaps import Period, Recap, linked_citations
 from domain.time import TimeSpan
 from domain.words import counted, shortened, without_markup
 from flows.builder_model import BuilderModel, builder_model
@@ -30,9 +30,15 @@ from retrieval.terms import terms
 from services.supervisor import app_address
 from store.database import Store
 from store.home import ALL, remove_recap_files, write_recap_file
-from store.queries.outline import count_segments, segments_in_time
+from store.queries.outline import (
+    BUILDER,
+    began_at,
+    count_segments,
+    last_clip_within,
+    put_recap,
+    segments_in_time,
+)
 from store.queries.percepts import lock_video
-from store.queries.recaps import BUILDER, began_at, last_clip_within, put_recap
 from store.queries.videos import find_video, known_video, list_videos
 
 prompt = prompts_beside(__file__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from domain.ingesting import Imported
 from domain.settings import DEFAULT_LIMITS, ImportLimits
+from domain.watching import Imported
 from store.archive import Manifest
 from store.backup import check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store

@@ -17,20 +17,19 @@ from domain.settings import Tier
 from flows.delete import delete_video, preview_video_deletion
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace
-from perception.jpeg import shrink_jpeg
+from perception.images import shrink_jpeg
 from store.database import Store, remove_unused_blobs
 from store.queries import keyframes as stored
-from store.queries.audit import record_deed
 from store.queries.blobs import (
     delete_unnamed_blob_rows,
     drop_recordings,
     lock_blobs_shared,
     size_of_recordings,
 )
-from store.queries.frames import delete_kept, kept_images, replace_kept
-from store.queries.keyframes import StoredFrame
+from store.queries.keyframes import StoredFrame, delete_kept, kept_images, replace_kept
 from store.queries.percepts import add_blobs, lock_video
-from store.queries.videos import known_video
+from store.queries.rights import record_deed
+from store.queries.videos import known_video, videos_by_age
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> Ret
         DatabaseError: the database is gone; videos that were reduced stay so.
     """
     with workspace.store.begin() as session:
-        videos = stored.videos_by_age(session)
+        videos = videos_by_age(session)
     retain = workspace.settings.retain
     due = ((video, title, retain.tier(now - since)) for video, title, since in videos)
     reductions = list[VideoReduction | None]()

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from domain.errors import Busy
 from store.advisory_locks import claim_video, claimed_videos
 from store.database import Store
-from store.file_locks import locked_paths, try_file_lock
+from store.files import locked_paths, try_file_lock
 from store.queries import videos as video_rows
 from store.queries.library import LibraryEntry
-from store.queries.streams import active_streams
+from store.queries.videos import active_streams
 
 PAUSED = "paused"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from domain.errors import InputError, ModelError
-from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles
+from domain.watching import Watched
 from flows.alert_delivery import alerts_beside
 from flows.build import build, check_builds
 from flows.clip_memory import Ingestion
@@ -23,7 +23,7 @@ from flows.workspace import Workspace
 from models.retries import waiting_for_servers
 from strategies.registry import find_strategy
 from telemetry import tracing
-from telemetry.ingest_spans import ClipSpans
+from telemetry.tracing import ClipSpans
 
 
 class Listener(Protocol):

@@ -29,17 +29,17 @@ from agent.strategy import (
 )
 from domain.calls import CallRecord
 from domain.errors import InputError, NotFound
-from domain.marked import marked
 from domain.memories import MemoryView
+from domain.moments import ResolvedRefs, Retrieval
 from domain.settings import HOUR_MS, AskSettings
 from domain.skills import StrategyChoice
 from domain.time import format_clock
 from domain.trajectory import Setup
+from domain.words import marked
 from models.chat import Replay, Sink, StructuredChat
 from models.text_endpoint import recorded_embeddings
 from retrieval.built_views import built_part, titles_of
-from retrieval.citations import cite
-from retrieval.result import ResolvedRefs, Retrieval
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
 from store.queries.builds import build_writers, built_encoders

@@ -9,11 +9,10 @@ from typing import Any, cast
 
 from agent.harness.inform import by_evidence, pictures_of
 from agent.state import State, ledger_of, plain
-from domain.asking import Ledger
+from domain.asking import Ledger, Quote, quote_of
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
-from domain.search import Quote, quote_of
 from domain.settings import AskSettings
 from domain.trajectory import (
     Acted,

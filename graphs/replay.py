@@ -19,12 +19,11 @@ from agent.replay_source import Halt, inherited_count, source_of
 from agent.run_context import RunContext
 from agent.state import State, check_state, plain
 from agent.strategy import PolicyParts, Tool, ToolArguments
-from domain.asking import Mode
+from domain.asking import Aim, Mode
 from domain.calls import CallRecord
 from domain.errors import Diverged, HomerError, InputError, MachineChanged, NotFound, ReplayMiss
-from domain.marked import marked
 from domain.memories import MemoryView
-from domain.search import Aim
+from domain.moments import Retrieval
 from domain.time import TimeSpan
 from domain.trajectory import (
     Ended,
@@ -37,15 +36,14 @@ from domain.trajectory import (
     Setup,
     canonical_event,
 )
+from domain.words import marked
 from graphs.context_factory import ROLES, reasoner_of, tool_loop_of
 from graphs.machine import machine_of
 from models.chat import Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.specs import ChatSpec
 from nodes.finish import stop
-from retrieval.result import Retrieval
-from store.queries.calls import calls_of
-from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
+from store.queries.trajectories import StoredTrajectory, calls_of, events_of, find_trajectory
 from strategies.registry import find_strategy
 
 if TYPE_CHECKING:

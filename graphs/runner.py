@@ -54,14 +54,14 @@ from skills.library import SkillLibrary
 from store.advisory_locks import TrajectoryLocks
 from store.driver import driver_of
 from store.migrations import recording
-from store.queries.audit import record_deed
-from store.queries.calls import calls_of
 from store.queries.clips import memory_view
+from store.queries.rights import record_deed
 from store.queries.trajectories import (
     Mark,
     StoredTrajectory,
     add_trajectory,
     append_events,
+    calls_of,
     delete_events,
     end_trajectory,
     events_of,

@@ -20,11 +20,11 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.ingesting import Imported, IngestEstimate, Watched
 from domain.moments import Answered, Asked, Moment
 from domain.people import Correction, Forgotten, LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
 from domain.trajectory import RunEvent
+from domain.watching import Imported, IngestEstimate, Watched
 from graphs.replay import Replayed
 from homer_video.library import FoundMoments, LiveWatch, VideoAnswer, VideoLibrary
 from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 from cli.progress import meter
 from domain.errors import BlobGone
-from domain.ingesting import Watched
 from domain.moments import Answered, Found, Moment
 from domain.time import in_seconds
+from domain.watching import Watched
 from domain.words import format_time, plain_line
 from flows.workspace import Workspace, open_workspace
 from library.answers import confidence_line, one_line, option_line

@@ -13,7 +13,7 @@ from domain.alerts import ALERT_NAME, MAX_QUESTION, Alert, AlertKind, Delivery, 
 from domain.base import first_problem
 from domain.errors import InputError, NotDelivered
 from domain.media import ClipState
-from domain.texts import make_storable
+from domain.words import make_storable
 from flows.alert_delivery import (
     check_webhook,
     deliveries,
@@ -27,7 +27,7 @@ from flows.alert_judging import AlertJudge
 from flows.executors import direct_executor
 from flows.workspace import Workspace
 from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, OnCommandLine, OnlyVideo, Page, page
-from retrieval.search_cost import recorded_search
+from models.text_endpoint import recorded_search
 from store.database import Store
 from store.progress import SILENT, Meter
 from store.queries import alerts as queries

@@ -15,8 +15,7 @@ from graphs.runner import Runner
 from library.asking import Opener
 from library.moments import cited_images
 from library.trajectories import answered
-from models.preload import Name, preloading
-from models.toolbox import Toolbox
+from models.toolbox import Ahead, Toolbox, preloading
 from store.database import Store
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import named_or_all
@@ -57,7 +56,7 @@ def open_runner(workspace: Workspace) -> Iterator[Runner]:
     """Open what answers, and load the models that it needs in the background meanwhile."""
     toolbox: Toolbox = workspace.searching
     # Without a language model, evidence is ranked again.
-    needed: tuple[Name, ...] = ("text", "reranker")
+    needed: tuple[Ahead, ...] = ("text", "reranker")
     needed = needed if toolbox.profile.reasoner == "local" else needed[:1]
     with preloading(toolbox, needed), Runner(workspace.store, toolbox) as runner:
         yield runner

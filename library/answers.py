@@ -13,13 +13,12 @@ from domain.asking import (
     Question,
     level_of_confidence,
 )
-from domain.marked import marked
 from domain.moments import Answered
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
-from domain.words import format_number, format_span, plain_line, short_times, translate
+from domain.words import format_number, format_span, marked, plain_line, short_times, translate
 from graphs.forks import fork_line
-from models.json_repair import latest_text
+from models.structured import latest_text
 
 
 def event_lines(event: RunEvent) -> Iterable[str]:

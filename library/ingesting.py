@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BeforeValidator, Field
 
 from domain.errors import InputError
-from domain.ingesting import IngestEstimate, Watched
 from domain.later import Later
 from domain.settings import ClipViewKind, Pool, Subtitles
+from domain.watching import IngestEstimate, Watched
 from domain.words import plain_line
 from library.params import Direct, OnCommandLine, ProfileName, read_lines, split_names
 from library.progress import STOPPED, LiveReporter, Reporter

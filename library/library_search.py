@@ -12,12 +12,10 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.marked import marked
 from domain.memories import Memory, MemorySource, Scope
 from domain.people import Character, tags_in_words
-from domain.texts import make_storable
 from domain.time import TimeSpan
-from domain.words import plain_line, translate
+from domain.words import make_storable, marked, plain_line, translate
 from library.transcript import (
     GROUPS,
     SEEN,
@@ -29,7 +27,7 @@ from library.transcript import (
 )
 from models.ports import ImageEncoder, TextEmbedder
 from people.characters import ClipPeople
-from retrieval.encoders import close_pictures
+from retrieval.preparation import close_pictures
 from retrieval.relevance import close_lines, embed_words
 from retrieval.terms import plain_words
 from store.database import Store

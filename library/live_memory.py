@@ -13,7 +13,7 @@ from domain.built import Carried
 from domain.words import translate
 from store.database import Store
 from store.queries.clips import end_of_memory
-from store.queries.frames import TierTotal, blobs_at, carried_by, spread_of_tiers, tier_totals
+from store.queries.keyframes import TierTotal, blobs_at, carried_by, spread_of_tiers, tier_totals
 from strategies.registry import all_strategies
 
 MAX_TIME_MS = (1 << 63) - 1

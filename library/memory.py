@@ -9,11 +9,10 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.calls import CallTotals
-from domain.media import ClipState, SeenObject, Video
+from domain.media import LEVELS, ClipState, Gap, SeenObject, StreamClip, Video
 from domain.memories import Edge, Scope, Segment
 from domain.moments import Event, Moment, image_path
 from domain.people import PersonOfVideo, tags_in_words
-from domain.streams import LEVELS, Gap, StreamClip
 from domain.time import TimeSpan
 from domain.words import format_number, translate
 from flows.video_locks import current_state, watched_videos
@@ -22,16 +21,15 @@ from library.strategies import BuiltOf, built_memories
 from people.characters import ClipPeople, people_at
 from people.names import display_line, display_segment
 from store.database import Store
-from store.queries import clip_contents, keyframes, memories, outline, streams
 from store.queries import clips as stored_clips
 from store.queries import events as stored_events
-from store.queries.calls import usage_by_clip
+from store.queries import keyframes, memories, outline, videos
+from store.queries.backup import dump_video
 from store.queries.characters import characters_at
-from store.queries.clip_contents import KeyframeOnClip
-from store.queries.clips import StoredClip
+from store.queries.clips import KeyframeOnClip, StoredClip
 from store.queries.conditions import MAX_ATTEMPTS
 from store.queries.encoders import encoders_of_library
-from store.queries.records import dump_video
+from store.queries.trajectories import usage_by_clip
 from store.queries.videos import find_video, video_state
 
 
@@ -158,7 +156,7 @@ def shown_clips(
             weight=one.weight,
         )
         lines.setdefault(one.clip, []).append(line)
-    objects = clip_contents.objects_on(session, Scope(video=video, last_clip=last), watched)
+    objects = stored_clips.objects_on(session, Scope(video=video, last_clip=last), watched)
     frames: dict[int, list[Moment]] = {}
     for frame in keyframes.frames_of(session, video, watched):
         frames.setdefault(frame.clip, []).append(shown_frame(video, frame, people))
@@ -305,12 +303,12 @@ def stream_details(
     session: Session, video: str, until_ms: int | None = None
 ) -> StreamDetails | None:
     """Return a stream up to a moment of video time (None: all); None for a file."""
-    stream = streams.find_stream(session, video)
+    stream = videos.find_stream(session, video)
     if stream is None:
         return None
-    clips = {clip.clip: clip for clip in streams.stream_clips(session, video)}
+    clips = {clip.clip: clip for clip in videos.stream_clips(session, video)}
     return StreamDetails(
-        source=stream.source, gaps=tuple(streams.gaps_of(session, video, until_ms)), clips=clips
+        source=stream.source, gaps=tuple(videos.gaps_of(session, video, until_ms)), clips=clips
     )
 
 

@@ -16,11 +16,11 @@ from sqlalchemy.orm import Session
 from domain.asking import Citation, Evidence, names_image
 from domain.built import BuiltFrame, entity_text
 from domain.errors import BlobGone, NotFound
-from domain.marked import marked
 from domain.memories import Scope
 from domain.moments import MemoryOfMoment, Moment, ShownMoment, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
+from domain.words import marked
 from library.memory import shown_clips
 from library.params import AsOf, Span, VideoName
 from library.videos import videos_named
@@ -29,11 +29,9 @@ from retrieval.people_in_query import names_as_of, with_current_names
 from store.database import Store
 from store.files import create_private, make_private
 from store.queries import outline
-from store.queries.clip_contents import KeyframeOnClip
-from store.queries.clips import clip_at, clips_of, memory_view
+from store.queries.clips import KeyframeOnClip, clip_at, clips_of, memory_view
 from store.queries.events import patch_writers
-from store.queries.frames import kept_frame
-from store.queries.keyframes import frame_near, frame_of, frames_of
+from store.queries.keyframes import frame_near, frame_of, frames_of, kept_frame
 from store.queries.videos import find_video
 
 NEAR_MS = 20_000

@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import Field, PositiveInt
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.people import CharacterRef, Correction, Forgotten, LibraryPerson, PersonOfVideo
-from domain.words import counted, join_words
+from domain.words import counted, join_words, marked
 from flows.workspace import Workspace
 from library.params import (
     DEFAULT_LIMIT,

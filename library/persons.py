@@ -21,7 +21,7 @@ from domain.people import (
 )
 from domain.time import TimeSpan, merge_close_spans
 from people.across_videos import Persons, person_links
-from people.characters import MODEL_SUPPORT
+from people.characters import MODEL_SUPPORT, in_force
 from people.corrections import LAST_CLIP, VideoPeople, find_person, people_of_video
 from people.likely_same import (
     LikelyRefs,
@@ -29,7 +29,6 @@ from people.likely_same import (
     similar_people,
     thresholds_of,
 )
-from people.placing import in_force
 from store.queries.characters import (
     CharacterAt,
     appearances_of,
@@ -45,8 +44,8 @@ from store.queries.identities import (
     seen_together,
 )
 from store.queries.keyframes import frames_of
+from store.queries.outline import began_times
 from store.queries.people_in_view import models_of_videos
-from store.queries.recaps import began_times
 
 LikelyPeople = LikelySame[PersonOfVideo]
 

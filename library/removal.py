@@ -35,7 +35,7 @@ from library.params import (
 )
 from store.database import Store
 from store.export import export_video as write_export
-from store.queries.audit import record_deed
+from store.queries.rights import record_deed
 from store.queries.videos import find_video, known_video
 
 LONGEST_MS = 10**14

@@ -11,11 +11,11 @@ from pydantic import Field
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.rights import KEY_PREFIX, LABEL, Deed, Grant, Membership, same_address
-from domain.texts import make_storable
+from domain.words import make_storable
 from library.params import OnCommandLine
 from store.database import Store
 from store.queries import rights as queries
-from store.queries.audit import record_deed
+from store.queries.rights import record_deed
 from store.queries.videos import find_video, video_titles
 
 NOT_ENFORCED = "rights are not enforced, everybody sees everything: homer rights on"

@@ -13,7 +13,6 @@ from pydantic import NonNegativeInt
 from agent.strategy import AUTO
 from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask
 from domain.base import Frozen
-from domain.marked import marked
 from domain.people import tags_in_words
 from domain.skills import StrategyChoice
 from domain.trajectory import (
@@ -28,11 +27,11 @@ from domain.trajectory import (
     RoundOpened,
     choice_of,
 )
-from domain.words import counted, translate, translate_sentence
-from store.queries.calls import find_call
+from domain.words import counted, marked, translate, translate_sentence
 from store.queries.trajectories import (
     StoredTrajectory,
     events_of,
+    find_call,
     find_trajectory,
     forks_of,
     is_claimed,

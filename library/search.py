@@ -16,18 +16,16 @@ from domain.asking import (
 )
 from domain.errors import InputError
 from domain.memories import Segment
-from domain.moments import Found, Moment, SearchCost, image_path
+from domain.moments import Found, Moment, Retrieval, SearchCost, image_path
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from flows.workspace import Workspace
 from library.moments import moments_of
 from library.params import AsOf, OnCommandLine, Span, Videos
 from library.videos import videos_named
-from retrieval.images_alike import example_of, example_of_ref
+from models.text_endpoint import recorded_search
 from retrieval.relevance import close_evidence
-from retrieval.result import Retrieval
-from retrieval.search_cost import recorded_search
-from retrieval.search_once import search_alike, search_once
+from retrieval.search_once import example_of, example_of_ref, search_alike, search_once
 from store.database import Store
 from strategies.named_tools import ToolLine, find_tool, list_tools, parse_arguments, use_once
 

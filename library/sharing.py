@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from auth.sessions import is_signed, link_key, sign_until
+from auth.signing_in import is_signed, link_key, sign_until
 from domain.errors import InputError, NotFound
 from domain.rights import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, Deed, SharedLink
 from domain.time import format_clock
@@ -14,8 +14,8 @@ from library.params import Span, VideoName
 from services.supervisor import app_address
 from store.database import Store
 from store.queries import rights as queries
-from store.queries.audit import record_deed
 from store.queries.clips import clip_at
+from store.queries.rights import record_deed
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import find_video
 

@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from agent.strategy import AUTO
 from domain.base import Frozen
-from domain.marked import marked
 from domain.settings import AskSettings
+from domain.words import marked
 from library.params import OnlyVideo
 from retrieval.built_views import written_by
 from store.database import Store

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from domain.base import Frozen
-from domain.marked import marked
 from domain.moments import Event
 from domain.people import TAG
+from domain.words import marked
 from library.memory import events
 from library.params import MAX_LIMIT
 from library.people import people_of_video

@@ -25,8 +25,7 @@ from library.rounds import (
 from library.usage import TrajectoryUsage, usage_in
 from store.database import Store
 from store.queries import trajectories as queries
-from store.queries.calls import embeddings_of
-from store.queries.trajectories import StoredTrajectory
+from store.queries.trajectories import StoredTrajectory, embeddings_of
 
 
 def trajectories(

@@ -9,12 +9,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from domain.base import Frozen
-from domain.marked import marked
 from domain.memories import Memory, MemorySource
 from domain.moments import Moment
 from domain.people import tags_in_words
-from domain.texts import make_storable
 from domain.time import TimeSpan
+from domain.words import make_storable, marked
 from library.memory import shown_frame
 from models.ports import TextEmbedder
 from people.characters import ClipPeople, people_at
@@ -22,7 +21,7 @@ from retrieval.relevance import close_lines, embed_words
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.keyframes import frames_of
-from store.queries.transcript import (
+from store.queries.memories import (
     MARK_END,
     MARK_START,
     clips_around,

@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import Field
 
 from domain.base import Frozen
+from domain.built import parse_period
 from domain.errors import InputError, NotFound
-from domain.recaps import parse_period
 from domain.rights import AuditEntry, Deed
 from domain.words import plain_line
 from flows.recap import RecapFile, recap_model, write_recap
@@ -33,7 +33,7 @@ from store.files import find_exposed, restrict_exposed
 from store.home import Home
 from store.migrations import HEAD, migrate
 from store.progress import SILENT, Meter
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from store.vector_index import build_index as build_missing_index
 
 MOST_NAMED = 10

@@ -13,8 +13,8 @@ from domain.calls import CallRecord, CallTotals
 from domain.media import ClipState
 from domain.trajectory import Event, ModelCalled, RoundOpened
 from store.database import Store
-from store.queries.calls import EMBED, images_sent, usage_by_clip
 from store.queries.clips import clips_of
+from store.queries.trajectories import EMBED, images_sent, usage_by_clip
 
 
 class IngestUsage(CallTotals):

@@ -20,7 +20,7 @@ from library.params import (
     VideoName,
     page,
 )
-from retrieval.search_cost import searches_so_far
+from models.text_endpoint import searches_so_far
 from store.database import Store
 from store.progress import Progress
 from store.queries import clips

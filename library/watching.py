@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from domain.errors import InputError, ModelError
-from domain.ingesting import Imported, Watched
+from domain.watching import Imported, Watched
 from domain.words import plain_line
 from flows.clip_memory import build_due_windows
 from flows.jobs import clips_to_retry

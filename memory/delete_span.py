@@ -20,11 +20,11 @@ from domain.media import ClipState, Video
 from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.patch_window import to_window_lines
+from memory.event_graph_update import to_window_lines
 from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
-from people.characters import people_at
+from people.characters import people_at, place_people
 from people.forget import FORGOTTEN_SUMMARY, outcomes_without
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -33,19 +33,17 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_line, search_text
-from people.placing import place_people
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.home import remove_recap_files
-from store.queries import cut_clips, cut_events
-from store.queries.audit import record_deed
+from store.queries import cut_clips, events
 from store.queries.blobs import delete_unnamed_blob_rows
 from store.queries.builds import built_refs, cut_builds
 from store.queries.characters import change_correction, corrections_of
-from store.queries.cut_events import CutRevision
 from store.queries.encoders import require_encoder
-from store.queries.events import clip_spans
+from store.queries.events import CutRevision, clip_spans
 from store.queries.forget import texts_with, update_row
 from store.queries.memories import memories_of_clips
+from store.queries.rights import record_deed
 from store.queries.videos import find_video, lock_video_for_delete
 from store.tables import schema
 
@@ -87,7 +85,7 @@ def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool
 
 
 REPLACEMENTS: Mapping[type[schema.Base], Mapping[str, Any]] = {
-    schema.EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
+    schema.EdgeRow: {"rationale": events.CUT_RATIONALE},
     schema.IdentityStatementRow: {"reason": ""},
     schema.KeyframeRow: dict.fromkeys(
         ("description", "description_embedding", "next_description_embedding")
@@ -256,7 +254,7 @@ class _Deletion:
         for key, text in list(cut_clips.result_texts(session, video)):
             if contains_any(text, words):
                 cut_clips.delete_result(session, key)
-        cut_events.rewrite_patches(session, video, clips)
+        events.rewrite_patches(session, video, clips)
         return delete_unnamed_blob_rows(session, video)
 
     def _delete_events(
@@ -267,8 +265,8 @@ class _Deletion:
         ``said`` are lines of later clips that quote these, ``continued`` the clips of those.
         """
         session, video = self._session, self._video
-        changed, partial = cut_events.cut_segments(session, video, self._clips)
-        changed |= cut_events.cut_edges(session, video, self._clips)
+        changed, partial = events.cut_segments(session, video, self._clips)
+        changed |= events.cut_edges(session, video, self._clips)
         candidates = list(texts_with(session, video, sorted(words))) if words else []
         found = [row for row in candidates if contains_any(flatten_text(row.texts), words)]
         for one in found:
@@ -283,9 +281,9 @@ class _Deletion:
         rows = {revision.row for revision in partial} | {
             int(row.key["id"]) for row in found if row.table is schema.SegmentRevisionRow
         }
-        rows |= cut_events.revisions_of_clips(session, video, continued)
+        rows |= events.revisions_of_clips(session, video, continued)
         for row in sorted(rows):
-            revision = cut_events.load_cut_revision(session, row)
+            revision = events.load_cut_revision(session, row)
             changed.add(revision.segment)
             self._rewrite_segment(revision)
         return changed
@@ -321,12 +319,12 @@ class _Deletion:
             Salience(lines).label(lines, max_words)
             or f"Nothing said at {format_clock(span.start_ms)}"
         )
-        other_labels = cut_events.labels_of_other_segments(session, video, revision.segment)
+        other_labels = events.labels_of_other_segments(session, video, revision.segment)
         if label in other_labels:
             label = with_time(label, span, max_words)
         if label in other_labels:
             label = f"{label} ({revision.number})"
         text = summarise(lines) or "Nothing was said or read, and nobody was recognised."
         (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
-        cut_events.rewrite_revision(session, revision.row, label, text, vector.tolist())
+        events.rewrite_revision(session, revision.row, label, text, vector.tolist())
         self.rewritten += 1

@@ -11,14 +11,14 @@ from typing import NamedTuple
 from domain.calls import CallRecord
 from domain.errors import ModelError
 from domain.media import ClipView, Percept
-from domain.memories import ClipMemories, MemoryDraft
+from domain.memories import ClipMemories
 from domain.people import TAG
 from memory.writers.port import ClipContext, ClipWriter
 from people.characters import ClipPeople
 from people.model_transactions import record_call
 from store.database import Store
-from store.queries.calls import call_of_video
 from store.queries.clips import last_attempt_at
+from store.queries.trajectories import call_of_video
 
 
 class ReuseCalls(NamedTuple):
@@ -157,21 +157,20 @@ def update_tags(written: ClipMemories, earlier: ClipPeople, current: ClipPeople)
     if not new_tags:
         return written
     names = tuple((new_tags.get(tag, tag), name) for tag, name in written.names)
-    drafts = tuple(_draft_with_tags(draft, new_tags) for draft in written.drafts)
+    drafts = []
+    for draft in written.drafts:
+        text = _replace_tags(draft.text, new_tags)
+        tags = tuple(dict.fromkeys(new_tags.get(tag, tag) for tag in draft.tags))
+        speaker = new_tags.get(draft.speaker, draft.speaker) if draft.speaker else None
+        changed = {"text": text, "tags": tags, "speaker": speaker}
+        drafts.append(draft.model_copy(update=changed))
     descriptions = tuple(
         one.model_copy(update={"text": _replace_tags(one.text, new_tags)})
         for one in written.descriptions
     )
-    update = {"drafts": drafts, "names": names, "descriptions": descriptions}
+    update = {"drafts": tuple(drafts), "names": names, "descriptions": descriptions}
     return written.model_copy(update=update)
 
 
 def _replace_tags(text: str, new_tags: Mapping[str, str]) -> str:
     return TAG.sub(lambda found: new_tags.get(found[0], found[0]), text)
-
-
-def _draft_with_tags(draft: MemoryDraft, new_tags: Mapping[str, str]) -> MemoryDraft:
-    text = _replace_tags(draft.text, new_tags)
-    tags = tuple(dict.fromkeys(new_tags.get(tag, tag) for tag in draft.tags))
-    speaker = new_tags.get(draft.speaker, draft.speaker) if draft.speaker else None
-    return draft.model_copy(update={"text": text, "tags": tags, "speaker": speaker})

@@ -217,24 +217,11 @@ OPPOSITE = (
 
 def find_faults(graph: CheckedGraph) -> list[GraphFinding]:
     """Return every fault of a graph; empty where it is consistent."""
-    return [
-        *_uncovered(graph),
-        *_orphans(graph),
-        *_dangling(graph),
-        *_cycles(graph),
-        *_contradictions(graph),
-    ]
-
-
-def _uncovered(graph: CheckedGraph) -> Iterator[GraphFinding]:
+    found: list[GraphFinding] = []
     covered = {clip for segment in graph.segments for clip in segment.clips}
     for clip in sorted((graph.due & graph.stored) - covered - graph.pending):
-        yield _finding(
-            GraphFault.UNCOVERED, f"clip {clip} is in no segment, nor pending", f"clip {clip}"
-        )
-
-
-def _orphans(graph: CheckedGraph) -> Iterator[GraphFinding]:
+        text = f"clip {clip} is in no segment, nor pending"
+        found.append(_finding(GraphFault.UNCOVERED, text, f"clip {clip}"))
     for segment in graph.segments:
         missing = sorted(set(segment.clips) - graph.stored)
         if missing or not segment.clips:
@@ -243,21 +230,19 @@ def _orphans(graph: CheckedGraph) -> Iterator[GraphFinding]:
                 if missing
                 else "has no clips"
             )
-            yield _finding(GraphFault.ORPHAN, f"{segment.label!r} {reason}", f"s{segment.id}")
-
-
-def _dangling(graph: CheckedGraph) -> Iterator[GraphFinding]:
+            text = f"{segment.label!r} {reason}"
+            found.append(_finding(GraphFault.ORPHAN, text, f"s{segment.id}"))
     segments = {segment.id: segment for segment in graph.segments}
     for edge in graph.edges:
-        removed = [end for end in (edge.source, edge.target) if end not in segments]
         missing = sorted(set(edge.evidence) - graph.stored)
-        if removed:
+        if not {edge.source, edge.target} <= segments.keys():
             text = f"{_describe_edge(edge, segments)} leads to a segment that is no more"
-            yield _finding(GraphFault.DANGLING, text, *_segment_refs(edge))
+            found.append(_finding(GraphFault.DANGLING, text, *_segment_refs(edge)))
         if missing:
             described, clips = _describe_edge(edge, segments), _clip_ranges(missing)
             text = f"{described} rests on clips that are not in memory: {clips}"
-            yield _finding(GraphFault.DANGLING, text, *_segment_refs(edge))
+            found.append(_finding(GraphFault.DANGLING, text, *_segment_refs(edge)))
+    return [*found, *_cycles(graph), *_contradictions(graph)]
 
 
 def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:
@@ -281,6 +266,7 @@ def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:
 
 def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
     segments = {segment.id: segment for segment in graph.segments}
+    forward = (Relation.BEFORE, Relation.CAUSES, Relation.ENABLES)
     by_pair: dict[tuple[int, int], list[Edge]] = {}
     for edge in graph.edges:
         low, high = sorted((edge.source, edge.target))
@@ -291,11 +277,12 @@ def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
                 text = f"{_describe_edge(first, segments)}, but {_describe_edge(second, segments)}"
                 yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(first))
         for edge in edges:
-            if (
-                edge.source in segments
-                and edge.target in segments
-                and _contradicts_time(edge, segments)
-            ):
+            source, target = segments.get(edge.source), segments.get(edge.target)
+            # A cause that speech states may be mentioned after its effect, as in a lecture.
+            if source is None or target is None or edge.relation not in forward:
+                continue
+            is_stated = edge.explicit and edge.relation is not Relation.BEFORE
+            if not is_stated and source.span.start_ms >= target.span.end_ms:
                 text = f"{_describe_edge(edge, segments)}, but it begins after the other has ended"
                 yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(edge))
 
@@ -306,17 +293,6 @@ def are_opposite(first: Edge, second: Edge) -> bool:
         return first.source != second.source and first.relation in ONE_WAY
     kinds = {first.relation, second.relation}
     return any(kinds == set(pair) for pair in OPPOSITE)
-
-
-def _contradicts_time(edge: Edge, segments: Mapping[int, Segment]) -> bool:
-    """Check whether the cause, or the earlier segment, begins only after the other ends.
-
-    A cause that speech states may be mentioned after its effect, as in a lecture.
-    """
-    source_span, target_span = segments[edge.source].span, segments[edge.target].span
-    is_stated = edge.explicit and edge.relation is not Relation.BEFORE
-    forward = (Relation.BEFORE, Relation.CAUSES, Relation.ENABLES)
-    return not is_stated and edge.relation in forward and source_span.start_ms >= target_span.end_ms
 
 
 def _finding(fault: GraphFault, text: str, *refs: str) -> GraphFinding:

@@ -23,21 +23,19 @@ from domain.rights import Deed
 from domain.settings import DEFAULT_LIMITS, ImportLimits, Settings
 from domain.time import TimeSpan
 from memory.captions import DAY_S, CaptionTrack, caption_clips, parse_json_line, read_text
-from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
 from memory.write_clip import ClipWriter, PerceptWithoutBlobs
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from models.ports import TextEmbedder
+from models.ports import FaceThreshold, MemoryModels, TextEmbedder, VoiceThreshold
 from models.text_endpoint import recorded_embeddings
 from people.characters import ClipPeople
 from people.model_transactions import record_call
 from people.names import search_text
 from store.database import Store
-from store.queries.audit import record_deed
-from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade, delete_build
+from store.queries.builds import StepMade, apply_change, delete_build
 from store.queries.clips import clips_page, count_clips, next_clips, require_same_clips
 from store.queries.percepts import lock_video
+from store.queries.rights import record_deed
 from store.queries.videos import (
     DONE,
     FAILED,
@@ -171,7 +169,6 @@ class _PrefetchingEmbedder:
         self._pending: dict[str, Future[dict[str, NDArray[np.float32]]]] = {}
 
     def prefetch(self, texts: Sequence[str]) -> None:
-        """Start to embed texts in the background."""
         new = [t for t in dict.fromkeys(texts) if t not in self._cached and t not in self._pending]
         if new:
             future = self._pool.submit(copy_context().run, self._embed, new)

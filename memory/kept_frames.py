@@ -23,13 +23,12 @@ from perception.frame_keeper import (
     frames_for,
     kept_jpeg,
 )
-from perception.jpeg import decode_image
-from perception.likeness import LIKENESS
+from perception.images import LIKENESS, decode_image
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
 from store.queries.encoders import require_encoder
-from store.queries.frames import blobs_at, carried_by, has_done_between, store_kept
+from store.queries.keyframes import blobs_at, carried_by, has_done_between, store_kept
 
 NEVER = Carried(0, -1, {})
 Jpegs = dict[str, bytes]
@@ -155,20 +154,15 @@ class ClipKeeping:
         names, video = self._keepers.keepers, self._keepers.video.id
         carried = carried_by(session, video, names) if names else {}
         before = {name: carried.get(name, NEVER) for name in names}
+        # A keeper that did not see clips of a file before sees them all later, by ``homer build``;
+        # those of a stream cannot be seen again.
+        clip, path = self._clip.index, self._keepers.video.path
         return {
-            name: one for name, one in before.items() if self._is_due(session, one.through_clip)
+            name: one
+            for name, one in before.items()
+            if one.through_clip < clip
+            and (path is None or not has_done_between(session, video, one.through_clip, clip))
         }
-
-    def _is_due(self, session: Session, through: int) -> bool:
-        """Check whether a keeper that went through a clip is shown this one next.
-
-        One that did not see clips of a file before sees them all later, by ``homer build``; those
-        of a stream cannot be seen again.
-        """
-        clip, video = self._clip.index, self._keepers.video
-        if through >= clip:
-            return False
-        return video.path is None or not has_done_between(session, video.id, through, clip)
 
     def _is_outdated(self, session: Session, made: KeptClip) -> bool:
         """Check whether a frame that changes has another image by now, or is gone."""

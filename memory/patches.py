@@ -271,8 +271,11 @@ def drop_invalid_items(
     """
     dropped: list[DroppedItem] = []
     for item in ("segment", "edge"):
-        while reasons := _first_fatal(check_patch(patch, context, settings), item):
-            index = reasons[0].index
+        while fatal := [
+            one for one in check_patch(patch, context, settings) if one.item == item and one.fatal
+        ]:
+            index = fatal[0].index
+            reasons = [one for one in fatal if one.index == index]
             draft = (patch.segments if item == "segment" else patch.edges)[index]
             dropped.append(
                 DroppedItem(reasons[0].item, draft, tuple(str(reason) for reason in reasons))
@@ -285,8 +288,3 @@ def drop_invalid_items(
             ]
             patch = patch.model_copy(update={field_name: tuple(items)})
     return patch, dropped
-
-
-def _first_fatal(complaints: Iterable[Complaint], item: str) -> list[Complaint]:
-    fatal = [complaint for complaint in complaints if complaint.item == item and complaint.fatal]
-    return [complaint for complaint in fatal if complaint.index == fatal[0].index]

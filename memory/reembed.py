@@ -25,7 +25,7 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import search_text
-from perception.jpeg import decode_image
+from perception.images import decode_image
 from store.database import Store
 from store.progress import Progress
 from store.queries import encoders as stored
@@ -101,7 +101,6 @@ class _PicturePass:
         """Pictures whose file is gone or damaged."""
 
     def run(self) -> None:
-        """Embed what is left."""
         while pictures := run_with_models(self._store, self._batch):
             # Vectors of one batch are of no use for the next.
             self.unreadable |= {one for one in pictures if self._vectors[one.blob] is None}
@@ -149,7 +148,6 @@ class _Pass:
         self._after = -1
 
     def run(self) -> None:
-        """Embed what is left."""
         for batch in (self._clips, self._segments):
             self._after = -1
             while True:

@@ -14,15 +14,14 @@ from pathlib import Path
 from unicodedata import normalize
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.media import Clip, Percept, Utterance, Video
+from domain.sentences import join_sentences
 from domain.settings import HOUR_MS, Subtitles
 from domain.time import TimeSpan
-from domain.wording import join_sentences
-from memory.captions import SUBTITLE_SUFFIXES, read_cues
-from memory.cues import spoken_lines
+from domain.words import marked
+from memory.captions import SUBTITLE_SUFFIXES, read_cues, spoken_lines
+from perception.containers import text_tracks
 from perception.source import SUFFIXES, SourceProbe
-from perception.subtitle_tracks import text_tracks
 
 _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)
@@ -64,26 +63,21 @@ class SourceTexts:
         subtitles = sorted(
             unique.values(), key=lambda line: (line.span.start_ms, line.span.end_ms, line.text)
         )
-        starting_chapters = tuple(
-            _clip_chapter(chapter, clip) for chapter in _starting_in(clip, self.chapters)
-        )
+        chapters = []
+        for chapter in _starting_in(clip, self.chapters):
+            # A chapter ends with its clip: no span points beyond what was watched.
+            start, end = chapter.span.start_ms, min(chapter.span.end_ms, clip.span.end_ms)
+            span = TimeSpan.of(start, max(start, end))
+            chapters.append(chapter.model_copy(update={"span": span}))
         return percept.model_copy(
-            update={"subtitles": tuple(subtitles), "chapters": starting_chapters}
+            update={"subtitles": tuple(subtitles), "chapters": tuple(chapters)}
         )
 
 
 def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
-    """Return the utterances that begin in a clip."""
     ends = (clip.span.start_ms, clip.span.end_ms)
     first, last = (bisect_left(utterances, ms, key=lambda one: one.span.start_ms) for ms in ends)
     return utterances[first:last]
-
-
-def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
-    """Return a chapter that ends with its clip: no span points beyond what was watched."""
-    span = chapter.span
-    end = max(span.start_ms, min(span.end_ms, clip.span.end_ms))
-    return chapter.model_copy(update={"span": TimeSpan.of(span.start_ms, end)})
 
 
 def texts_to_use(

@@ -16,7 +16,7 @@ from domain.media import KEYFRAMES_ONLY, ClipState, ClipView, IdentityKind, Perc
 from domain.memories import ClipMemories, Memory, MemoryKind
 from domain.people import escape_tags
 from domain.settings import Settings
-from memory.continued_lines import mark_continued, may_continue
+from memory.clip_lines import mark_continued, may_continue, store_memories, supersede_local_lines
 from memory.drafts import (
     CallRecording,
     WriterInput,
@@ -26,13 +26,20 @@ from memory.drafts import (
     write_draft,
 )
 from memory.kept_frames import ClipKeeping
-from memory.ports import MemoryModels
-from memory.store_memories import store_memories, supersede_local_lines
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
+from models.ports import MemoryModels
 from models.text_endpoint import recorded_embeddings
 from people import identities
-from people.characters import ClipPeople, NameClaim, name_characters, name_speakers, source_of_name
+from people.characters import (
+    ClipPeople,
+    NameClaim,
+    join_voices,
+    name_characters,
+    name_speakers,
+    people_of_clip,
+    source_of_name,
+)
 from people.face_voice import confirmed_claims, statements_by_co_occurrence, statements_by_name
 from people.model_transactions import (
     ModelCallNeeded,
@@ -41,7 +48,6 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import format_clip, search_text
-from people.placing import join_voices, people_of_clip
 from store.blobs import BlobStore
 from store.database import Store, remove_unused_blobs
 from store.queries.alerts import queue_clip

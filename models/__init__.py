@@ -1,4 +1,4 @@
-"""Ports to models, one adapter a file, and the profiles that name a set of them."""
+"""Ports to models with their adapters, and the profiles that name a set of them."""
 
 import os
 

@@ -19,13 +19,19 @@ from pydantic import BaseModel, ValidationError
 from domain import faults
 from domain.calls import CallRecord
 from domain.errors import ModelError, ReplayMiss
-from domain.marked import marked
+from domain.words import marked
 from models.endpoint import Endpoint
-from models.json_repair import is_complete_object, read_object
 from models.messages import Message, is_video, request_hash, to_langchain, to_record
-from models.slots import NoFreeSlot, Slots
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, cost_usd
-from models.structured import OnText, StructuredReply, parse_plain_text, plain_text_protocol
+from models.structured import (
+    OnText,
+    StructuredReply,
+    is_complete_object,
+    parse_plain_text,
+    plain_text_protocol,
+    read_object,
+)
+from store.files import NoFreeSlot, Slots
 from telemetry import tracing
 from telemetry.tracing import Value
 

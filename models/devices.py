@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from domain.errors import SetupError
-from domain.marked import marked
+from domain.words import marked
 
 AUTO, CPU = "auto", "cpu"
 DEVICE_PATTERN = r"^(auto|cpu|(cuda|rocm|openvino|coreml|directml)(:\d+)?)$"

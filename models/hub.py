@@ -304,7 +304,6 @@ def name_of(folder: str) -> str:
 
 
 def files_there(folder: Path) -> dict[str, Path]:
-    """Return those of ``FILES`` and ``CONFIG`` that a folder has, by name."""
     places = ((name, at / name) for at in (folder / TOWERS, folder) for name in (*FILES, CONFIG))
     return {name: path for name, path in places if path.is_file()}
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from domain.base import Frozen
 from domain.people import TAG
 from domain.settings import IMAGE_TOKENS
-from domain.texts import strip_invisible
+from domain.words import strip_invisible
 
 PNG = b"\x89PNG"
 BYTES_A_TOKEN = 3.0
@@ -40,7 +40,6 @@ def user(content: str) -> Message:
 
 
 def assistant(content: str) -> Message:
-    """Return an earlier reply of the model."""
     return Message(role="assistant", content=content)
 
 

@@ -58,6 +58,7 @@ def open_session(
     """
     limit_arenas()
     import onnxruntime as ort
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = min(threads, threads_allowed())
@@ -69,7 +70,14 @@ def open_session(
     try:
         model = _read(path, repair)
         return ort.InferenceSession(model, options, providers=execution_providers(device))
-    except _refusals() as error:
+    except (
+        # What is raised for a file that is no model; these share no base class.
+        RuntimeError,
+        state.Fail,
+        state.InvalidGraph,
+        state.InvalidProtobuf,
+        state.NotImplemented,
+    ) as error:
         name = path if isinstance(path, Path) else "a model"
         raise WeightsMissing(f"{name} cannot be loaded as a model: {error}") from error
 
@@ -103,20 +111,6 @@ def _repaired(path: Path) -> bytes:
             for attribute in [item for item in node.attribute if item.name == "block_size"]:
                 node.attribute.remove(attribute)
     return bytes(model.SerializeToString())
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """Return what ONNX Runtime raises for a file that is no model; they share no base class."""
-    # Slow to import.
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    return (
-        RuntimeError,
-        state.Fail,
-        state.InvalidGraph,
-        state.InvalidProtobuf,
-        state.NotImplemented,
-    )
 
 
 def map_in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:

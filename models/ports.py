@@ -1,7 +1,7 @@
-"""The interfaces of models. Adapters live beside, one a file.
+"""The interfaces of models, and what memory needs of them. Adapters live beside.
 
 Language models are LangChain chat models (``models.chat``); the rest are the protocols below. A
-text embedder becomes a llama-index ``BaseEmbedding`` by ``models.llama_index``.
+text embedder becomes a llama-index ``BaseEmbedding`` by ``models.text_embedding``.
 """
 
 from __future__ import annotations
@@ -209,3 +209,35 @@ class ImageEncoder(Protocol):
 
     def text(self, text: str) -> Vector:
         """Embed a text in the same space."""
+
+
+class FaceThreshold(Protocol):
+    """The part of a face model that memory uses."""
+
+    @property
+    def same_person(self) -> float:
+        """The least cosine of two faces of one person."""
+
+
+class VoiceThreshold(Protocol):
+    """The part of a speaker encoder that memory uses."""
+
+    @property
+    def same_speaker(self) -> float:
+        """The least cosine of two voices of one speaker."""
+
+
+class MemoryModels(Protocol):
+    """The text embedder, and the thresholds for matching faces and voices."""
+
+    @property
+    def text(self) -> TextEmbedder:
+        """Sentence embeddings."""
+
+    @property
+    def faces(self) -> FaceThreshold:
+        """The threshold for faces."""
+
+    @property
+    def speaker(self) -> VoiceThreshold:
+        """The threshold for voices."""

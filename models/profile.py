@@ -15,7 +15,6 @@ from domain.base import Frozen, first_problem
 from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
-from models.extras import LITERT
 from models.hub import (
     HUB_NAME,
     HubModel,
@@ -25,6 +24,7 @@ from models.hub import (
     is_hub_name,
     name_of,
 )
+from models.keys_and_packages import LITERT
 from models.sentences import ENGLISH, PIPELINE
 from models.specs import (
     IN_PROCESS,
@@ -37,9 +37,9 @@ from models.specs import (
     resolve_table,
     with_prices,
 )
+from models.speech import hub_speech_model, is_path, model_name
 from models.text_embedding import hub_text_model
 from models.weights import load_manifest
-from models.whisper import hub_speech_model, is_path, model_name
 
 DEFAULT = "local"
 ENVIRONMENT = "HOMER_PROFILE"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from domain.errors import WeightsMissing
 from domain.people import TAG
-from domain.stated import Mention
+from domain.sentences import Mention
 from models.weights import verified_folder
 
 if TYPE_CHECKING:

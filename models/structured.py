@@ -1,4 +1,8 @@
-"""The three methods of holding a model to a schema, and reading its reply in each of them."""
+"""The three methods of holding a model to a schema, and reading its reply in each of them.
+
+The library ``json_repair`` reads what is not quite JSON; what was cut off is closed where it
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,18 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from json_repair import repair_json
 from pydantic import BaseModel, ConfigDict
 
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
-from domain.texts import make_storable
+from domain.words import make_storable
 from models.specs import Structure
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk
     from langchain_core.runnables import Runnable
+
 
 STRUCTURES: tuple[Structure, ...] = ("json_schema", "tools", "text")
 PROTOCOL = Path(__file__).with_name("protocol.md")
@@ -223,7 +229,6 @@ class StreamedReply:
         return self._max_characters is not None and self._length > self._max_characters
 
     def add(self, chunk: AIMessageChunk) -> None:
-        """Append the next chunk."""
         self.started = True
         _require_not_refused(chunk)
         self._add_text(str(chunk.text), self._content)
@@ -246,7 +251,6 @@ class StreamedReply:
             self._report()
 
     def answer(self, sent: Sequence[dict[str, Any]]) -> StructuredReply:
-        """Return the reply once the stream has ended."""
         if self._reported < self._length:
             self._report()
         text = make_storable(self._text())
@@ -346,3 +350,98 @@ def plain_text_protocol(schema: type[BaseModel]) -> str:
 def parse_plain_text(text: str, schema: type[BaseModel]) -> dict[str, Any] | None:
     """Return the fields that ``text`` gives as plain text; None if it gives none."""
     return schema.parse_plain_text(text) if isinstance(schema, PlainTextFormat) else None
+
+
+# The library takes time by the square of some texts: 5 s for 16,000 characters of ``["["["``. A
+# reply of 8,000 tokens is within this.
+MOST_REPAIRED = 32_000
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in ``text``, repaired if need be.
+
+    Args:
+        text: A model's reply. Thoughts up to a ``</think>`` are skipped.
+
+    Raises:
+        ValueError: There is no object in it, or one nested too deeply; or it is no JSON and longer
+            than ``MOST_REPAIRED``.
+    """
+    answer = _after_thoughts(text)
+    start = answer.find("{")
+    if start < 0:
+        raise ValueError("there is no JSON object in the answer")
+    try:
+        value, _ = json.JSONDecoder(strict=False).raw_decode(answer, start)
+    except (ValueError, RecursionError):
+        value = _repaired(answer[start:])
+    return dict(_storable(value))
+
+
+# Models wrap objects in prose or code fences, leave trailing commas, quote with single quotes,
+# forget to escape, write Python's ``True`` and ``None``, or stop in the middle.
+def _repaired(text: str) -> dict[str, Any]:
+    """Return the first object of a text that is not quite JSON."""
+    if len(text) > MOST_REPAIRED:
+        raise ValueError("the answer is no JSON, and too long to be repaired")
+    try:
+        found = repair_json(text, return_objects=True, skip_json_loads=True)
+    except RecursionError as error:
+        raise ValueError("the answer's JSON is nested too deeply") from error
+    # What follows the object is read as well, into a list.
+    values = found if isinstance(found, list) else [found]
+    return next((one for one in values if isinstance(one, dict)), {})
+
+
+def _after_thoughts(text: str) -> str:
+    """Return ``text`` from the end of the thoughts on; a ``</think>`` in an object is no end."""
+    before, _, after = text.rpartition("</think>")
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return after
+    return text if end > len(before) else after
+
+
+def is_complete_object(text: str) -> bool:
+    """Check whether there is an object in ``text`` that needs no repair."""
+    try:
+        json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return make_storable(value)
+        case list():
+            return [_storable(one) for one in value]
+        case dict():
+            return {make_storable(str(name)): _storable(one) for name, one in value.items()}
+    return value
+
+
+def latest_text(text: str) -> str:
+    """Return the text that a streamed reply is writing at the moment, for people to read.
+
+    That is the last text of its JSON object, else its last line.
+    """
+    if "{" not in text:
+        return text.rstrip().rpartition("\n")[2]
+    try:
+        return _last(read_object(text))
+    except ValueError:
+        return ""
+
+
+def _last(value: Any) -> str:
+    match value:
+        case dict():
+            return _last(list(value.values())[-1]) if value else ""
+        case list():
+            return _last(value[-1]) if value else ""
+        case str():
+            return value
+    return ""

@@ -1,4 +1,4 @@
-"""Sentence embeddings on ONNX Runtime, the same bits for a text whatever it is embedded with.
+"""Sentence embeddings and the reranker on ONNX Runtime: the same bits whatever a text is beside.
 
 Padding a batch changes the low bits of a transformer's output, and a model that quantises its
 activations over the whole batch changes more than those. So nothing is ever padded: texts of
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ from tokenizers import Tokenizer
 from domain.errors import SetupError, WeightsMissing
 from models.hub import HubModel
 from models.onnx import map_in_threads, open_session
+from models.ports import TextEmbedder, embed_queries
+
+if TYPE_CHECKING:
+    from llama_index.core.embeddings import BaseEmbedding
+
 
 TOKENS_A_RUN = 512
 _SENTENCE = "sentence_embedding"
@@ -52,7 +57,6 @@ class OnnxTextEmbedder:
 
     @cached_property
     def dimensions(self) -> int:
-        """The size of a vector."""
         return int(self._run(np.zeros((1, 1), np.int64)).shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -263,3 +267,57 @@ def _read(path: Path) -> object:
         raise WeightsMissing(
             f"{path} cannot be read: {error}; put that file there again"
         ) from error
+
+
+class CrossEncoderReranker:
+    """Relevance of passages to a query. Pairs are run one by one, so that none affects another.
+
+    Args:
+        folder: holds ``model.onnx`` and ``tokenizer.json``.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self._session = open_session(folder / "model.onnx", threads=1)
+        self._tokenizer = load_tokenizer(folder / "tokenizer.json", MAX_TOKENS)
+
+    def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
+        """Score passages in (0, 1), shape (N,): the sigmoid of the model's logit."""
+        found = map_in_threads(lambda passage: self._logit(query, passage), passages)
+        logits = np.array(found, np.float32)
+        return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
+
+    def _logit(self, query: str, passage: str) -> float:
+        pair = self._tokenizer.encode(query, passage)
+        inputs = {
+            "input_ids": np.array([pair.ids], np.int64),
+            "attention_mask": np.array([pair.attention_mask], np.int64),
+            "token_type_ids": np.array([pair.type_ids], np.int64),
+        }
+        (logits,) = self._session.run(None, inputs)
+        return float(logits[0, 0])
+
+
+def as_llama_index(embedder: TextEmbedder) -> BaseEmbedding:
+    """Wrap ``embedder`` as a llama-index embedding; queries as the model wants them."""
+    # llama-index takes seconds to import.
+    from llama_index.core.embeddings import BaseEmbedding
+
+    class _Embedding(BaseEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return _floats(embedder.embed([text])[0])
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return [_floats(row) for row in embedder.embed(texts)]
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return _floats(embed_queries(embedder, [query])[0])
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+    return _Embedding(model_name=embedder.name)
+
+
+def _floats(row: Any) -> list[float]:
+    return [float(value) for value in row]

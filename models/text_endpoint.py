@@ -1,6 +1,8 @@
-"""Sentence embeddings of a server that speaks OpenAI's protocol.
+"""Sentence embeddings of a server that speaks OpenAI's protocol, and what its requests cost.
 
-Its requests cost, as calls to language models do: ``recorded_embeddings`` says who records them.
+They cost as calls to language models do: ``recorded_embeddings`` says who records them. What single
+searches take is on record, and shown with what they find; that of questions is on record with their
+trajectory.
 """
 
 from __future__ import annotations
@@ -18,19 +20,20 @@ from numpy.typing import NDArray
 
 from domain.calls import CallRecord
 from domain.errors import ModelError, SetupError
+from domain.moments import SearchCost
 from models.chat import Sink
-from models.chat_models import api_key
-from models.endpoint import server_error
-from models.extras import extra_of
+from models.endpoint import api_key, server_error
+from models.keys_and_packages import extra_of, redacted_url
 from models.messages import text_tokens
 from models.retries import CallFailed, call_with_retries
-from models.secrets import redacted_url
 from models.specs import ChatSpec, EncoderSpec, cost_usd
-from store.queries.calls import EMBED
+from store.queries.trajectories import EMBED, SEARCH, add_call, usage_of_searches
 
 if TYPE_CHECKING:
     from openai.resources import Embeddings
     from openai.types import CreateEmbeddingResponse
+
+    from store.database import Store
 
 _sink: ContextVar[Sink | None] = ContextVar("embedding_sink", default=None)
 
@@ -207,3 +210,42 @@ class EndpointTextEmbedder:
     def _place(self) -> str:
         url = self._endpoint.base_url
         return f"{self.name} at {redacted_url(url)}" if url else self.name
+
+
+class CountedSearch:
+    """What one search took so far: its requests."""
+
+    def __init__(self) -> None:
+        self.calls: list[CallRecord] = []
+
+    @property
+    def usage(self) -> SearchCost:
+        """Their number, tokens and cost."""
+        return SearchCost(
+            requests=len(self.calls),
+            tokens=sum(call.tokens_in for call in self.calls),
+            cost_usd=sum(call.cost_usd for call in self.calls),
+        )
+
+
+@contextmanager
+def recorded_search(store: Store) -> Iterator[CountedSearch]:
+    """Record the requests to an embeddings endpoint that a search makes within, once it ends.
+
+    Their texts are not part of the record. They are of no video: a search may be over all.
+    """
+    cost = CountedSearch()
+    try:
+        with recorded_embeddings(cost.calls.append):
+            yield cost
+    finally:
+        if cost.calls:
+            with store.begin() as session:
+                for call in cost.calls:
+                    add_call(session, replace(call, purpose=SEARCH))
+
+
+def searches_so_far(store: Store) -> SearchCost:
+    """Return what all single searches on record took."""
+    with store.begin() as session:
+        return usage_of_searches(session)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
+from domain.errors import HomerError
 from models.chat import Replay, Sink, StructuredChat
-from models.chat_models import ChatFactory, make_chat_model
 from models.devices import speech_device
-from models.endpoint import Endpoint
+from models.endpoint import ChatFactory, Endpoint, llama_url, make_chat_model
 from models.hub import hub_language_model, is_hub_name
-from models.llama_server import llama_url
 from models.ports import (
     FaceEngine,
     ImageEncoder,
@@ -27,10 +29,16 @@ from models.ports import (
 from models.profile import NO_MODEL, Profile
 from models.sentences import SentenceParser
 from models.specs import IN_PROCESS, ChatSpec
-from models.text_embedding import EncoderFiles, Pooling, read_encoder_folder
+from models.speech import SileroActivity, WeSpeakerEncoder, WhisperRecognizer, whisper_folder
+from models.text_embedding import (
+    CrossEncoderReranker,
+    EncoderFiles,
+    OnnxTextEmbedder,
+    Pooling,
+    read_encoder_folder,
+)
 from models.text_endpoint import EndpointTextEmbedder
 from models.weights import load_manifest, verified_folder
-from models.whisper import SileroActivity, WhisperRecognizer, whisper_folder
 from models.yamnet import YamnetClassifier
 
 if TYPE_CHECKING:
@@ -92,38 +100,32 @@ class Toolbox:
 
     @cached_property
     def faces(self) -> FaceEngine:
+        from models.faces import InsightFaceEngine, NamedPackEngine, YunetSfaceEngine
+
         name, _, pack = self.profile.faces.partition(":")
         if pack:
-            from models.insightface_pack import NamedPackEngine
-
             return NamedPackEngine(pack, self.weights, device=self.profile.device)
         folder = verified_folder(self.weights, name)
         if self.profile.faces == "yunet_sface":
-            from models.yunet_sface import YunetSfaceEngine
-
             return YunetSfaceEngine(folder, device=self.profile.device)
-        from models.insightface_pack import InsightFaceEngine
-
         return InsightFaceEngine(folder, device=self.profile.device)
 
     @cached_property
     def speaker(self) -> SpeakerEncoder:
-        from models.wespeaker import WeSpeakerEncoder
-
         folder = verified_folder(self.weights, self.profile.speaker)
         return WeSpeakerEncoder(folder, self.profile.device)
 
     @cached_property
     def screen(self) -> ScreenReader:
         """Text on images."""
-        from models.rapidocr_reader import RapidOcrReader
+        from models.objects_and_texts import RapidOcrReader
 
         return RapidOcrReader(self.profile.device)
 
     @cached_property
     def objects(self) -> ObjectDetector | None:
         """Things on images; None where the profile has no detector."""
-        from models.yolox import YoloxDetector
+        from models.objects_and_texts import YoloxDetector
 
         name = self.profile.objects
         if name == NO_MODEL:
@@ -137,7 +139,7 @@ class Toolbox:
 
     @cached_property
     def text(self) -> TextEmbedder:
-        """Sentence embeddings. ``models.llama_index.as_llama_index`` wraps it for llama-index."""
+        """Sentence embeddings; ``as_llama_index`` makes them a llama-index embedding."""
         return self._text_encoder(self.profile)
 
     def encoder(self, name: str) -> TextEmbedder | None:
@@ -153,8 +155,6 @@ class Toolbox:
             return EndpointTextEmbedder(
                 profile.text_endpoint, profile.encoder, profile.search_languages, profile.name
             )
-        from models.text_embedding import OnnxTextEmbedder
-
         name, made_for = profile.text_name, profile.search_languages
         model, spec = profile.text, profile.encoder
         own, hub = profile.text_folder, profile.text_hub
@@ -174,8 +174,6 @@ class Toolbox:
     @cached_property
     def reranker(self) -> Reranker | None:
         """Relevance of passages to a query; None where the profile has no reranker."""
-        from models.reranker import CrossEncoderReranker
-
         name = self.profile.reranker
         return CrossEncoderReranker(name, verified_folder(self.weights, name)) if name else None
 
@@ -234,3 +232,31 @@ class Toolbox:
                 files = [verified_folder(self.weights, spec.model_name) / "model.gguf"]
             spec = spec.model_copy(update={"base_url": llama_url(*files)})
         return self._chat_factory(spec, temperature)
+
+
+Ahead = Literal["text", "reranker"]
+"""What can be loaded ahead."""
+
+
+@contextmanager
+def preloading(toolbox: Toolbox, names: Sequence[Ahead]) -> Iterator[None]:
+    """Load these models of the toolbox in a thread, in this order, while the body runs.
+
+    Using one of them meanwhile waits for it, and for none that comes after it.
+    """
+    # What the models are made with: importing does not let other threads go on, and two threads
+    # that import packages of one circle may see halves of them. So the thread imports none of it.
+    import onnxruntime  # noqa: F401
+
+    def load() -> None:
+        # One that cannot be loaded raises when it is used, if ever.
+        with suppress(HomerError, OSError):
+            for name in names:
+                getattr(toolbox, name)
+
+    thread = threading.Thread(target=load, name="models-ahead")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()

@@ -33,7 +33,7 @@ from pydantic import Field, PositiveInt
 
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError, WeightsMissing
-from domain.marked import marked
+from domain.words import marked
 from store.files import MODULE
 
 # The manifest of model files: their digests, licences and sources.

@@ -108,10 +108,10 @@ class YamnetClassifier:
         last = len(padded) - WINDOW
         with self._lock:
             # A window starts every half window, and at the last place.
-            starts = [*range(0, last, HOP), last]
-            return np.stack([self._score(padded[s : s + WINDOW]) for s in starts])
-
-    def _score(self, window: Samples) -> NDArray[np.float32]:
-        self._interpreter.set_tensor(self._input, window)
-        self._interpreter.invoke()
-        return np.asarray(self._interpreter.get_tensor(self._output)[0], np.float32)
+            scores = list[NDArray[np.float32]]()
+            for start in (*range(0, last, HOP), last):
+                self._interpreter.set_tensor(self._input, padded[start : start + WINDOW])
+                self._interpreter.invoke()
+                scored = self._interpreter.get_tensor(self._output)[0]
+                scores.append(np.asarray(scored, np.float32))
+        return np.stack(scores)

@@ -28,6 +28,7 @@ from domain.asking import (
     LIKELIEST_ONLY,
     NOTE,
     PICTURES_NOT_SEARCHED,
+    QUOTED,
     Action,
     Answer,
     Evidence,
@@ -37,7 +38,6 @@ from domain.asking import (
 from domain.errors import BudgetExceeded
 from domain.ledger import confidence, refs
 from domain.people import TAG
-from domain.search import QUOTED
 from domain.trajectory import (
     IMAGE_FAILURE,
     AnswerProposed,

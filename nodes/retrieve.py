@@ -17,12 +17,11 @@ from agent.state import (
     view_of,
 )
 from domain import faults
-from domain.asking import Action, Mode
+from domain.asking import STRUCTURE, Action, Aim, Mode
 from domain.errors import InputError
 from domain.ledger import bind_evidence
-from domain.search import STRUCTURE, Aim
+from domain.moments import Retrieval, UnknownLabel
 from domain.trajectory import Bound, EvidenceRetrieved, ModelCalled, Neighbour, Searched
-from retrieval.result import Retrieval, UnknownLabel
 
 
 def retrieve(state: State, context: RunContext) -> State:

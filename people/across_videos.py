@@ -14,9 +14,10 @@ from uuid import uuid4
 from sqlalchemy.orm import Session
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.memories import Scope
 from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
+from domain.words import marked
+from people.characters import place_people
 from people.corrections import (
     LAST_CLIP,
     already_named,
@@ -28,7 +29,6 @@ from people.corrections import (
     record_correction,
     rename_character,
 )
-from people.placing import place_people
 from store.database import Store
 from store.queries import characters as stored
 from store.queries.characters import USER_SOURCE, CharacterAt, people_in_view

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, InputError, NotFound
-from domain.marked import marked
 from domain.media import Video
 from domain.people import (
     ACROSS_VIDEOS,
@@ -20,13 +19,13 @@ from domain.people import (
     tag_name,
 )
 from domain.rights import Deed
-from domain.texts import make_storable
-from people.placing import in_force, place_people
+from domain.words import make_storable, marked
+from people.characters import in_force, place_people
 from store.database import Store
 from store.queries import characters as stored
-from store.queries.audit import record_deed
 from store.queries.characters import USER_SOURCE, CharacterAt, characters_at
 from store.queries.clips import memory_view
+from store.queries.rights import record_deed
 from store.queries.videos import find_video
 
 # The people of a video as they are now, and finding one of them by number, tag or name.
@@ -140,7 +139,7 @@ def describe_members(tags: Sequence[str]) -> str:
 
 # Corrects the people of a video: merge, split, keep apart, undo.
 #
-# Each is recorded, and applied when it is made (``people.placing``); what was learned stays.
+# Each is recorded, and applied when it is made (``people.characters``); what was learned stays.
 
 
 def has_name(character: CharacterAt, name: str) -> bool:

@@ -32,7 +32,7 @@ from people.characters import (
 from perception.decode import intersect_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.clip_contents import was_on_screen
+from store.queries.clips import was_on_screen
 from store.queries.identities import SightingAt, voice_and_face_sightings, was_stated
 
 SAME_NAME_REASON = "the only face and the only voice that are called"
@@ -200,7 +200,6 @@ class MatchedFace:
 
     @property
     def reason(self) -> str:
-        """The evidence in words."""
         return (
             f"in view during {self.with_voice_ms / 1000:.1f} of the {self.anyone_ms / 1000:.1f} s "
             f"of this voice with anyone in view, nobody else for more than "

@@ -16,13 +16,13 @@ from sqlalchemy.orm import Session
 
 from domain.alerts import AlertKind
 from domain.errors import InputError
-from domain.marked import marked
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import CorrectedCharacter, Correction, CorrectionKind, Forgotten
 from domain.rights import Deed
 from domain.time import TimeSpan
+from domain.words import marked
 from models.ports import TextEmbedder
-from people.characters import people_at
+from people.characters import people_at, place_people
 from people.corrections import VideoPeople, find_person, lock_people
 from people.identities import mean_direction
 from people.model_transactions import (
@@ -31,14 +31,12 @@ from people.model_transactions import (
     run_with_models,
 )
 from people.names import NameEraser, search_text
-from people.placing import place_people
 from perception.source import drop_cached_original
+from store.archive import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.database import Store, remove_unused_blobs
-from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.home import remove_recap_files
 from store.queries import forget as stored
 from store.queries.alerts import list_alerts, remove_alert
-from store.queries.audit import erased_since, record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
 from store.queries.characters import CharacterAt, change_correction, corrections_of
@@ -46,6 +44,7 @@ from store.queries.encoders import encoders_of_library, require_encoder, require
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.library import delete_search, list_searches
 from store.queries.percepts import lock_video
+from store.queries.rights import erased_since, record_deed, transaction_time
 from store.queries.videos import find_video, lock_video_for_delete
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
 
@@ -275,7 +274,6 @@ class _Forgetting:
         return unused_blobs
 
     def is_named_in(self, text: str) -> bool:
-        """Tell whether a text names the person."""
         return self._eraser.erase(text) != text
 
     def _rewrite_row(self, row: NamedRow, values: Mapping[str, Any]) -> set[int]:

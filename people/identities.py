@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -214,20 +213,16 @@ def recognised_before(session: Session, video_id: str, percept: Percept) -> Reco
     Groups of ``percept`` that were not perceived then, or were forgotten since, are left out.
     """
     sighted = stored.sighted_identities(session, video_id, percept.clip.index)
-    identities = {
-        (group.kind, group.number): sighted[key]
-        for group in (*percept.faces, *percept.voices)
-        for key in map(partial(_sighted, group.kind), group.sightings)
-        if key in sighted
-    }
+    identities = {}
+    for group in (*percept.faces, *percept.voices):
+        for seen in group.sightings:
+            box, span = seen.box, seen.span
+            place = (box.x0, box.y0, box.x1, box.y1) if box else ()
+            key = (group.kind, span.start_ms, span.end_ms, place)
+            if key in sighted:
+                identities[group.kind, group.number] = sighted[key]
     names = {utterance.speaker for utterance in percept.utterances if utterance.speaker}
     return Recognised(identities, stored.named_voices(session, video_id, names))
-
-
-def _sighted(kind: IdentityKind, seen: Sighting) -> stored.Sighted:
-    box = seen.box
-    place = (box.x0, box.y0, box.x1, box.y1) if box else ()
-    return (kind, seen.span.start_ms, seen.span.end_ms, place)
 
 
 def is_person(speaker: str) -> bool:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import CharacterRef, Correction, LikelySame, PersonOfVideo
+from domain.words import marked
 from models.specs import same_face, same_voice
 from people.across_videos import join, person_links
 from people.corrections import LAST_CLIP

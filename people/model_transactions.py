@@ -22,7 +22,7 @@ from domain.errors import ModelError
 from models.ports import TextEmbedder
 from models.text_endpoint import recorded_embeddings
 from store.database import Store
-from store.queries.calls import add_call
+from store.queries.trajectories import add_call
 from store.queries.videos import protect_video
 
 T = TypeVar("T")

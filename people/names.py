@@ -24,8 +24,8 @@ from domain.memories import (
     with_attribution,
 )
 from domain.people import TAG
+from domain.sentences import split_sentences
 from domain.word_lists import load_words
-from domain.wording import split_sentences
 from people.characters import ClipPeople, visible_spans
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"
@@ -119,7 +119,9 @@ def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
         for name, title in pairs
         if is_name_plate(name.text, title.text)
     ]
-    inline = [parts for line in legible for parts in _split_inline(line.text)]
+    # ``Name, Title`` or ``Name | Title``.
+    split = [_SEPARATOR.split(line.text.strip(), maxsplit=1) for line in legible]
+    inline = [(one[0], one[1]) for one in split if len(one) == 2 and is_name_plate(one[0], one[1])]
     candidates = list(dict.fromkeys([*stacked, *inline]))
     # With two plates and one face on a frame, it is unknown which plate is the face's.
     return (
@@ -145,12 +147,6 @@ def is_name_plate(name: str, title: str) -> bool:
     return bool(
         _FIRST_NAME.fullmatch(name.strip()) and occupation and occupation[1].lower() in occupations
     )
-
-
-def _split_inline(text: str) -> list[tuple[str, str]]:
-    """Split one line such as ``Name, Title`` or ``Name | Title``; empty if it is no plate."""
-    parts = _SEPARATOR.split(text.strip(), maxsplit=1)
-    return [(parts[0], parts[1])] if len(parts) == 2 and is_name_plate(parts[0], parts[1]) else []
 
 
 def _adjacent(first: ScreenText, second: ScreenText) -> bool:

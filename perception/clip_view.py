@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 
 from domain.media import KEYFRAMES_ONLY, ClipView, TimedImage
-from perception.jpeg import encode_rgb, shrunk
+from perception.images import encode_rgb, shrunk
 
 if TYPE_CHECKING:
     from domain.settings import MemorySettings, WatchSettings

@@ -30,13 +30,8 @@ from perception.recording import COPIED, StreamCopy
 from perception.source import probe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from av.audio.stream import AudioStream
     from av.container import InputContainer, OutputContainer
-    from av.video.stream import VideoStream
 
-    from perception.containers import Packet
     from perception.parts import Part
     from perception.source import SourceInfo
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
-from perception.jpeg import Blobs, decode_bgr, decode_stored, encode_shrunk
+from perception.images import Blobs, decode_bgr, decode_stored, encode_shrunk
 
 if TYPE_CHECKING:
     from domain.media import Clip, Video

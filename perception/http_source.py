@@ -35,7 +35,7 @@ from urllib.request import (
 import av
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from models.secrets import without_login
+from models.keys_and_packages import without_login
 from perception.allowed_hosts import AllowedHosts, HostForbidden
 from perception.containers import FORMATS
 

@@ -24,16 +24,15 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import av
 
 from domain.errors import InputError, SetupError
-from domain.texts import make_storable
-from perception.allowed_hosts import AllowedHosts, HostForbidden
+from domain.words import make_storable
+from perception.allowed_hosts import REDIRECTED, AllowedHosts, HostForbidden, RtspRelay
 from perception.containers import FORMATS
 from perception.http_source import open_http
-from perception.rtsp_relay import REDIRECTED, RtspRelay
 
 if TYPE_CHECKING:
     from av.container import InputContainer
 
-    from domain.streams import StreamSettings
+    from domain.media import StreamSettings
 
 
 # Reads a pipe without blocking: a reader that is asked to stop does so soon.

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field, replace
 from threading import Condition
 from typing import TYPE_CHECKING
 
-from domain.media import Clip
-from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamSettings
+from domain.media import LEVELS, Clip, Gap, GapReason, PictureTally, StreamSettings
 from domain.time import TimeSpan
-from perception.audio import ClipAudio, lookahead_ms
-from perception.decode import NO_SOUND, RawClip
+from perception.decode import NO_SOUND, ClipAudio, RawClip, lookahead_ms
 from perception.frames import AS_STORED, SampleGrid
 from perception.quality import FrameMeasurer
 
@@ -125,7 +123,6 @@ class LiveClips:
         yield from self._close_finished("video", at_ms)
 
     def add_audio(self, frame: av.AudioFrame, at_ms: int) -> Iterator[CapturedClip]:
-        """Add audio that starts at ``at_ms``."""
         length = frame.samples * 1000 // (frame.sample_rate or 1)
         for open_clip in self._clips_in(at_ms, at_ms + max(1, length)):
             if open_clip.audio is None:
@@ -147,7 +144,6 @@ class LiveClips:
             yield from self._close_first()
 
     def close(self) -> None:
-        """Discard the open clips."""
         while self._open:
             self._open.pop().measurer.close()
 
@@ -352,7 +348,6 @@ class DegradationPolicy:
     _just_lowered: bool = False
 
     def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
-        """Return the level after a clip."""
         if took_ms > length_ms or waiting > 1:
             if self._just_lowered:
                 self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
@@ -373,19 +368,12 @@ def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) ->
     A cut between two of them is not lost: each frame has the greatest change since the one before.
     """
     step = max(1, round(LEVELS[sampled_level].share / LEVELS[level].share))
-    return [
-        _merge_frames(frames[max(0, at - step + 1) : at + 1]) for at in range(0, len(frames), step)
-    ]
-
-
-def _merge_frames(frames: Sequence[Frame]) -> Frame:
-    *_, last = frames
-    most_changed = max(frames, key=lambda frame: frame.metrics.change).metrics
-    return replace(
-        last,
-        metrics=replace(
-            last.metrics,
-            change=most_changed.change,
-            layout_similarity=most_changed.layout_similarity,
-        ),
-    )
+    merged = []
+    for at in range(0, len(frames), step):
+        run = frames[max(0, at - step + 1) : at + 1]
+        most = max(run, key=lambda frame: frame.metrics.change).metrics
+        metrics = replace(
+            frames[at].metrics, change=most.change, layout_similarity=most.layout_similarity
+        )
+        merged.append(replace(frames[at], metrics=metrics))
+    return merged

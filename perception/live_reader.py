@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import av
 
-from domain.streams import LEVELS, Gap, GapReason
+from domain.media import LEVELS, Gap, GapReason
 from perception.containers import Packet, audio_stream, video_stream
 from perception.live import LiveSource, SourceConnection, SourceUnreachable, connect
 from perception.live_clips import CapturedClip, ClipBuffer, LiveClips
@@ -76,7 +76,6 @@ class OpenSource:
         return bool(self.container.duration)
 
     def close(self) -> None:
-        """Close the container, then the connection."""
         self.container.close()
         if self.connection is not None:
             self.connection.close()

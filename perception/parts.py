@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.errors import MediaError
-from domain.marked import marked
 from domain.time import TimeSpan, format_clock
+from domain.words import marked
 from perception.containers import (
     StreamClock,
     audio_stream,

@@ -1,29 +1,52 @@
-"""Turns one decoded clip into a percept."""
+"""Turns one decoded clip into a percept, here or in another thread, process or machine."""
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
+import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from domain.media import KEYFRAMES_ONLY, Box, ClipView, Group, Keyframe, Percept, SeenObject, Sound
-from domain.streams import Gap, GapReason
+from domain import faults
+from domain.media import (
+    KEYFRAMES_ONLY,
+    Box,
+    ClipView,
+    Gap,
+    GapReason,
+    Group,
+    Keyframe,
+    Percept,
+    SeenObject,
+    Sound,
+)
+from domain.settings import MemorySettings, WatchSettings
 from models.devices import trim_heap
-from models.onnx import run_both
-from perception.faces import find_faces, group_faces
-from perception.frame_keeper import SampledFrame
-from perception.jpeg import Blobs
-from perception.keyframes import ChosenKeyframe, keyframe_candidates, pick_keyframes
-from perception.likeness import likeness
-from perception.screen_text import read_screen
-from perception.sounds import find_sounds
-from perception.speech import NOTHING_HEARD, Heard, SpeechModels, recognise
-from perception.voices import SpeakerTurn, clip_span, find_turns, group_voices
+from models.onnx import allow_threads, run_both
+from perception.clip_view import clip_view
+from perception.decode import ClipReader, read_clips
+from perception.faces_and_voices import (
+    SpeakerTurn,
+    clip_span,
+    find_faces,
+    find_turns,
+    group_faces,
+    group_voices,
+)
+from perception.frame_keeper import SampledFrame, sample_frames
+from perception.hearing import NOTHING_HEARD, Heard, SpeechModels, find_sounds, recognise
+from perception.images import Blobs, likeness
+from perception.keyframes import ChosenKeyframe, keyframe_candidates, pick_keyframes, read_screen
+from perception.source import SourceInfo
 
 if TYPE_CHECKING:
-    from domain.settings import WatchSettings
-    from domain.streams import Stage
+    from domain.media import Stage
     from models.ports import (
         FaceEngine,
         ImageEncoder,
@@ -32,7 +55,6 @@ if TYPE_CHECKING:
         SoundClassifier,
         SpeakerEncoder,
         Speech,
-        Thing,
     )
     from perception.decode import RawClip
 
@@ -46,17 +68,14 @@ def find_objects(
     """Return the objects on each keyframe, by time, best score first; boxes in its pixels."""
     if detector is None:
         return ()
-    return tuple(
-        _detected_object(thing, one.keyframe.time_ms)
-        for one in chosen
-        for thing in detector.objects(one.image)
-    )
-
-
-def _detected_object(thing: Thing, time_ms: int) -> SeenObject:
-    x0, y0, x1, y1 = thing.box
-    box = Box(x0=x0, y0=y0, x1=x1, y1=y1)
-    return SeenObject(time_ms=time_ms, label=thing.label, score=thing.score, box=box)
+    found = []
+    for one in chosen:
+        for thing in detector.objects(one.image):
+            x0, y0, x1, y1 = thing.box
+            box = Box(x0=x0, y0=y0, x1=x1, y1=y1)
+            at = one.keyframe.time_ms
+            found.append(SeenObject(time_ms=at, label=thing.label, score=thing.score, box=box))
+    return tuple(found)
 
 
 class PerceptionModels(SpeechModels, Protocol):
@@ -207,3 +226,89 @@ def _perceive_audio(
     classifier = models.sounds if raw.samples.any() else None
     sounds = find_sounds(raw.samples, classifier, raw.clip, settings) if classifier else ()
     return said, voices, sounds
+
+
+class ModelRecipes(PerceptionModels, Protocol):
+    """Models with a recipe, from which a copy loads its own models."""
+
+    @property
+    def recipe(self) -> object:
+        """The recipe that the models are loaded by."""
+
+
+# What is handed over is small both ways: which clip of which file is perceived how, and what was
+# found, with the few JPEGs that are kept. Frames and sound stay where they are decoded.
+@dataclass(frozen=True)
+class Order:
+    """One clip to perceive. ``threads`` is how many one model of one worker uses.
+
+    ``memory`` says what a model is shown of the clip, ``sampled_ms`` are the intervals at which
+    frames are sampled for keepers.
+    """
+
+    path: Path
+    info: SourceInfo
+    clip: int
+    tools: ModelRecipes
+    settings: WatchSettings
+    threads: int
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    sampled_ms: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A percept, the seconds it took, and the worker (host, process and thread)."""
+
+    perceived: Perceived
+    seconds: float
+    by: str
+
+
+def carry_out(order: Order) -> Delivery:
+    """Perceive one clip with this thread's own models, which are loaded once.
+
+    Raises:
+        HomerError: as `decode_and_perceive`.
+    """
+    allow_threads(order.threads)
+    tools: ModelRecipes | None = getattr(_here, "tools", None)
+    if tools is None or tools.recipe != order.tools.recipe:
+        tools = _here.tools = copy(order.tools)
+    reader: ClipReader | None = getattr(_here, "reader", None)
+    if reader is None or reader.source != (order.path, order.info, order.settings):
+        reader = _here.reader = ClipReader(order.path, order.info, order.settings, read_clips)
+    return decode_and_perceive(
+        reader, order.clip, tools, order.settings, order.memory, order.sampled_ms
+    )
+
+
+def decode_and_perceive(
+    reader: ClipReader,
+    clip: int,
+    tools: PerceptionModels,
+    settings: WatchSettings,
+    memory: MemorySettings,
+    sampled_ms: Collection[int] = (),
+) -> Delivery:
+    """Decode one clip and perceive it with these models, and sample its frames for keepers.
+
+    Raises:
+        MediaError: the file is not there, or no longer what was probed.
+        SetupError: a model's weights are not there.
+        ModelError: a model failed.
+    """
+    start = time.monotonic()
+    raw = reader.clip(clip)
+    faults.fault_point(faults.FaultPoint.DECODED)
+    # Before perceiving, which empties the frames.
+    sampled = sample_frames(raw, sampled_ms, settings.jpeg_quality)
+    view = clip_view(raw, memory, settings)
+    found = replace(perceive(raw, tools, settings), view=view, sampled=sampled)
+    faults.fault_point(faults.FaultPoint.PERCEIVED)
+    me = f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()}"
+    return Delivery(found, time.monotonic() - start, me)
+
+
+_here: Any = threading.local()
+"""This thread's models, and the reader of the file that it was last asked for."""

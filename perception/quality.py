@@ -166,7 +166,10 @@ def compare(before: MeasuredPicture, now: MeasuredPicture, threshold: float) -> 
     if before.size != now.size:
         return 255.0, 0.0
     change, layout = _compare_grey(before.sampled_grey, now.sampled_grey, threshold)
-    if not _may_be_wrong(change, layout, threshold):
+    # Whether a cut could come or go by what the sampled change and layout may be off.
+    most = is_cut(change * (1 + _CHANGE_ERROR), layout - _SIMILARITY_ERROR, threshold)
+    least = is_cut(change * (1 - _CHANGE_ERROR), layout + _SIMILARITY_ERROR, threshold)
+    if most == least:
         return change, layout
     return _compare_grey(before.whole_grey, now.whole_grey, threshold)
 
@@ -175,13 +178,6 @@ def _compare_grey(before: Grey, now: Grey, threshold: float) -> tuple[float, flo
     change = grey_change(before, now)
     possible = change * (1 + _CHANGE_ERROR) > threshold
     return change, layout_similarity(before, now) if possible else 0.0
-
-
-def _may_be_wrong(change: float, similarity: float, threshold: float) -> bool:
-    """Tell whether a cut could come or go by what a sampled change and similarity may be off."""
-    most = is_cut(change * (1 + _CHANGE_ERROR), similarity - _SIMILARITY_ERROR, threshold)
-    least = is_cut(change * (1 - _CHANGE_ERROR), similarity + _SIMILARITY_ERROR, threshold)
-    return most != least
 
 
 def grey_change(before: Grey, now: Grey) -> float:

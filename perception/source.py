@@ -19,20 +19,23 @@ import av
 
 from domain.errors import InputError, MediaError
 from domain.media import Clip
-from domain.texts import make_storable
 from domain.time import TimeSpan
+from domain.words import make_storable
 from perception.containers import (
+    Cue,
+    SubtitleStream,
     audio_stream,
     audio_tracks,
+    chapters_of,
     demux,
     open_media,
     refuse_unreadable,
     reject_truncated,
+    subtitle_streams,
     video_stream,
 )
 from perception.frames import AS_STORED, Upright, upright_of
 from perception.parts import Part, find_parts
-from perception.subtitle_tracks import Cue, SubtitleStream, chapters_of, subtitle_streams
 from store.home import Home
 
 if TYPE_CHECKING:

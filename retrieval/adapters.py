@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from domain.asking import PICTURES_NOT_SEARCHED, Evidence, Mode
 from domain.errors import InputError
 from domain.memories import MemoryView
-from retrieval.result import Retrieval
+from domain.moments import Retrieval
 from retrieval.retrievers import Retrievers
 
 if TYPE_CHECKING:

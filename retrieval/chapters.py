@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from domain.errors import WeightsMissing
 from domain.memories import BACKGROUND_SOURCES, Line, MemorySource
+from domain.sentences import ends_sentence, split_sentences
 from domain.time import TimeSpan, format_clock
 from domain.word_lists import load_words
-from domain.wording import ends_sentence, split_sentences
 from models.sentences import SentenceParser, name_of
 from people.identities import normalise_rows
 from retrieval.english import WORDS
@@ -202,11 +202,6 @@ def chapter_ends(
 ) -> list[int]:
     """Return where chapters end: so that the lines of each are most alike.
 
-    By dynamic programming over the gaps between lines. A part has its cohesion: by how much the
-    squared distances of its lines to their mean are smaller than to the mean of all. It costs a
-    share of what the Bayesian information criterion asks of a change of the mean, and more the
-    further its length is from the usual one, which grows with the root of the time so far.
-
     Args:
         lines: those that begin in it, in order of time.
         vectors: (N, D) unit rows, of the lines.
@@ -215,6 +210,10 @@ def chapter_ends(
     Returns:
         Times in ascending order, at least one; the last is the span's end if ``ended``.
     """
+    # By dynamic programming over the gaps between lines. A part has its cohesion: by how much the
+    # squared distances of its lines to their mean are smaller than to the mean of all. It costs a
+    # share of what the Bayesian information criterion asks of a change of the mean, and more the
+    # further its length is from the usual one, which grows with the root of the time so far.
     starts = [line.span.start_ms for line in lines]
     minutes = max(1.0, span.end_ms / 60_000)
     usual = max(LEAST_MS, span.end_ms / min(MOST_CHAPTERS, ROOT * minutes**0.5))

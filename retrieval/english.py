@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from domain.base import Frozen
 from domain.people import TAG
-from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
+from domain.sentences import EntityKind, NamedEntity, StatedFacts, Triple
 from models.sentences import ENGLISH, SentenceParser, name_of
 from retrieval.heuristics.options import NOT_PEOPLE
 from retrieval.heuristics.questions import detect_language
@@ -33,8 +33,8 @@ _SPOKEN = re.compile(rf"(?P<who>{TAG.pattern}|[A-Z][\w'’]*(?: [A-Z][\w'’]*){
 _KIND_OF_LINE = frozenset({"Seen", "Heard", "Screen", "Music", "Sound"})
 """What stands before a colon without being a speaker."""
 _ASIDES = re.compile(r"[“\"][^“”\"]*+[”\"]|\([^()]*+\)")
+# Laughs and hesitations, which the tagger takes for names.
 _FILLERS = re.compile(r"\b(?:(?:h[ae]){2,}h?|h+m+|u+[hm]+|a+h+|o+h+)\b[,.!]?", re.IGNORECASE)
-"""Laughs and hesitations, which the tagger takes for names."""
 _PIECES = re.compile(r"(?<=[.!?;])\s+")
 
 

@@ -25,11 +25,9 @@ ReadLines = Callable[[Collection[int]], Mapping[int, StoredLine]]
 
 
 def dot_products(queries: Matrix, vectors: Matrix) -> Floats:
-    """Return the dot products of Q queries (Q, D) with N vectors (N, D), shape (Q, N).
-
-    In one thread: a matrix product starts threads that wait by spinning for longer than these
-    products take, while the database needs the processors.
-    """
+    """Return the dot products of Q queries (Q, D) with N vectors (N, D), shape (Q, N)."""
+    # In one thread: a matrix product starts threads that wait by spinning for longer than these
+    # products take, while the database needs the processors.
     return np.asarray(np.vecdot(queries[:, None], vectors[None]), dtype=np.float32)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.memories import Edge, Segment
+from domain.moments import Retrieval, UnknownLabel
 from domain.settings import AskSettings
 from retrieval.lines import Floats, Ints, Scores
 from retrieval.people_in_query import ViewPerson
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.ranking import RankedLine, line_scores
 from retrieval.relevance import closeness, decayed, standardise
-from retrieval.result import Retrieval, UnknownLabel
 from retrieval.terms import terms
 from store.database import Store
 from store.queries.outline import segments_of_clip
@@ -55,7 +55,6 @@ class RankedSegments:
         return {segment: place for place, segment in enumerate(self.near.id.tolist())}
 
     def segments(self, places: Sequence[int]) -> list[Segment]:
-        """Return segments as the view shows them."""
         ids = self.near.id[list(places)].tolist()
         segments = self.read(ids)
         return [segments[segment] for segment in ids]

@@ -38,11 +38,6 @@ class ViewPerson:
         return frozenset(plain_words(self.character.name or ""))
 
 
-def no_people(_: str) -> tuple[ViewPerson, ...]:
-    """Return nobody: the people of a video outside ``ViewPeople.people`` by default."""
-    return ()
-
-
 @dataclass(frozen=True)
 class ViewPeople:
     """The people of a view, or of those of its videos where a person has a name in the query.
@@ -51,7 +46,7 @@ class ViewPeople:
     """
 
     people: tuple[ViewPerson, ...] = ()
-    of_video: Callable[[str], tuple[ViewPerson, ...]] = no_people
+    of_video: Callable[[str], tuple[ViewPerson, ...]] = lambda _video: ()
 
     def names(self, video: str) -> dict[str, str]:
         """Return the displayed name of each tag and each former name of a video's people."""

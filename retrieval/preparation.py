@@ -1,35 +1,104 @@
-"""Preparation of a search: people, query vectors, candidates and their relevance."""
+"""Preparation of a search: the models it needs, people, query vectors, candidates and relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
+from domain.errors import InputError
 from domain.memories import MemoryView, Scope
 from domain.people import Character
 from domain.settings import SearchSettings
-from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.ports import ImageEncoder, embed_queries
-from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
-from retrieval.encoders import SearchModels, image_encoder, require_text_encoder
+from domain.words import make_storable
+from models.ports import ImageEncoder, Reranker, TextEmbedder, Vector, embed_queries
+from models.sentences import SentenceParser
+from retrieval.candidates import (
+    Clip,
+    SearchPlan,
+    add_clips,
+    all_lines,
+    find_candidates,
+    is_large,
+    search_size,
+    select_videos,
+)
 from retrieval.heuristics.options import SHORT, is_captioned, option_actions
-from retrieval.lines import LineSet, ReadLines
+from retrieval.lines import ReadLines
 from retrieval.people_in_query import ViewPeople, ViewPerson, view_people
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
 from retrieval.relevance import CosineScale, cosine_scale
 from retrieval.terms import plain_words
-from retrieval.video_selection import is_large, search_size, select_videos
 from store.database import Store
 from store.queries.candidates import read_lines
 from store.queries.characters import people_in_view
+from store.queries.conditions import Reader
+from store.queries.encoders import encoders_of_library, is_of_library
+from store.queries.keyframes import AlikeKeyframe, keyframes_alike
 from store.queries.people_in_view import faces_together, videos_naming
+
+
+class TextModels(Protocol):
+    """The text encoder of a library."""
+
+    @property
+    def text(self) -> TextEmbedder:
+        """Text embeddings."""
+
+
+class SearchModels(TextModels, Protocol):
+    """The models of a search."""
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Reads query and passage together, or None where the profile has none."""
+
+    @property
+    def sentences(self) -> SentenceParser:
+        """Reads sentences; a language without a pipeline it does not."""
+
+    @property
+    def images(self) -> ImageEncoder | None:
+        """Image-text embeddings, or None where the profile has none."""
+
+
+def require_text_encoder(database: Reader, text: TextEmbedder) -> None:
+    """Check that a text encoder made the vectors of the library.
+
+    Raises:
+        InputError: another one did.
+    """
+    if not is_of_library(database, text.name):
+        known = encoders_of_library(database).text
+        raise InputError(
+            f"the texts of this library have vectors of {known}, and this profile searches with "
+            f"{text.name}: take a profile with {known}, or change the library with 'homer reembed'"
+        )
+
+
+def image_encoder(database: Reader, model: ImageEncoder | None) -> ImageEncoder | None:
+    """Return an image-text model if it made the vectors of the library's pictures, else None."""
+    if model is None or not is_of_library(database, model.name, images=True):
+        return None
+    return model
+
+
+def close_pictures(
+    database: Reader, scopes: Sequence[Scope], model: ImageEncoder, vector: Vector, limit: int
+) -> list[AlikeKeyframe]:
+    """Return the keyframes in view that show what some words say, at most ``limit``, best first.
+
+    ``vector`` is the words', (D,), by ``model``, which made the vectors of the library.
+    """
+    found = keyframes_alike(database, scopes, vector, limit, shown=True)
+    return [one for one in found if one.cosine >= model.close]
 
 
 class SearchPreparation:
@@ -40,7 +109,6 @@ class SearchPreparation:
 
     @cached_property
     def cosine_scale(self) -> CosineScale:
-        """The cosine scale of the text encoder."""
         return cosine_scale(self._tools.text)
 
     def context(
@@ -130,7 +198,13 @@ class SearchPreparation:
             if found
             else None,
             cosine_scale=self.cosine_scale,
-            load_all=partial(self._all_lines, plan, candidates),
+            load_all=lambda: (
+                candidates.lines
+                if plan.everything
+                else self._store.run_read_only(
+                    lambda connection: all_lines(connection, plan, self._read)
+                )
+            ),
             faces_together=lambda: self._store.run_read_only(
                 partial(faces_together, scopes=plan.scopes)
             ),
@@ -153,11 +227,6 @@ class SearchPreparation:
         if not described:
             plan = replace(plan, vectors=replace(plan.vectors, actions=None))
         return candidates, plan
-
-    def _all_lines(self, plan: SearchPlan, candidates: CandidateLines) -> LineSet:
-        if plan.everything:
-            return candidates.lines
-        return self._store.run_read_only(lambda connection: all_lines(connection, plan, self._read))
 
     @property
     def _read(self) -> ReadLines:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from string import ascii_uppercase
 
-from domain.asking import Evidence, Mode
+from domain.asking import Evidence, Mode, Weighed
 from domain.memories import MemoryView, Scope, Segment
-from domain.search import Weighed
 from domain.time import TimeSpan
 from models.ports import ImageEncoder, TextEmbedder
 from retrieval import ranking
 from retrieval.heuristics.questions import language_note
-from retrieval.lines import Ints, LineSet, Scores, ViewLine, in_time_order
+from retrieval.lines import Ints, LineSet, ViewLine, in_time_order
 from retrieval.people_in_query import ViewPeople, line_text, with_current_names
 from retrieval.relevance import (
     CosineScale,
@@ -122,11 +121,9 @@ class QueryContext:
         return self.question.people
 
     def scope(self, video: str) -> Scope:
-        """Return the scope of one of the view's videos."""
         return next(scope for scope in self.view.scopes if scope.video == video)
 
     def cells_of(self, segment: Segment) -> Ints:
-        """Return the numbers of a segment's cells."""
         return self.lines.cells_of(segment.video, segment.clips)
 
     @cached_property
@@ -234,18 +231,13 @@ def weigh_evidence(context: QueryContext, evidence: Sequence[Evidence]) -> tuple
     actors = relevance.support[:, cells] - relevance.options[:, cells]
     scores = ranking.line_scores(context.candidates, relevance, numbers) + actors
     of_lines = [(f"m{lines.arrays.id[n]}", scores[:, i]) for i, n in enumerate(numbers)]
-    images = [
-        (e.ref, _of_clip(context, relevance, e))
+    of_images = [
+        (e.ref, relevance.support[:, own[0]])
         for e in evidence
         if e.ref.startswith("k") and e.clip is not None
+        if len(own := lines.cells_of(e.video, [e.clip]))
     ]
-    scored = [*of_lines, *((ref, found) for ref, found in images if found is not None)]
     return tuple(
         Weighed(ref=ref, scores=tuple(round(float(s), DIGITS) for s in found))
-        for ref, found in scored
+        for ref, found in (*of_lines, *of_images)
     )
-
-
-def _of_clip(context: QueryContext, relevance: Relevance, image: Evidence) -> Scores | None:
-    cells = context.lines.cells_of(image.video, [image.clip or 0])
-    return relevance.support[:, cells[0]] if len(cells) else None

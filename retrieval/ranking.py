@@ -89,7 +89,6 @@ class PreparedQuestion:
         return questions.statement(self.text, "someone")
 
     def statements(self) -> tuple[str, ...]:
-        """Return the question restated as a statement with each option."""
         return tuple(questions.statement(self.text, option) for option in self.options)
 
 
@@ -326,10 +325,8 @@ def best_lines(
     limit: int,
     words: Sequence[str] = (),
 ) -> list[RankedLine]:
-    """Return the best line of each of the best ``limit`` cells, best first.
-
-    With ``words``, a line that has them in itself counts for more than one whose clip does.
-    """
+    """Return the best line of each of the best ``limit`` cells, best first."""
+    # With ``words``, a line that has them in itself counts for more than one whose clip does.
     cells = np.argsort(-relevance.cells, kind="stable")[:CELLS]
     lines = candidates.lines.lines_of(cells.tolist())
     if not len(lines):

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from domain.asking import Evidence
 from domain.memories import Scope
+from domain.moments import Retrieval
 from models.ports import Reranker, TextEmbedder, embed_queries
 from retrieval.lines import Floats, Ints, Matrix, Scores, dot_products, search_text
-from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.candidates import near_lines
 from store.queries.conditions import Reader
@@ -79,10 +79,8 @@ def decayed(first_score: float, scores: Sequence[float]) -> list[float]:
 
 
 def closeness_threshold(candidates: int) -> float:
-    """Return the closeness below which the best of so many candidates counts as chance.
-
-    Measured on questions about other videos: 0.35 among a hundred lines, 0.5 in a week of them.
-    """
+    """Return the closeness below which the best of so many candidates counts as chance."""
+    # Measured on questions about other videos: 0.35 among a hundred lines, 0.5 in a week of them.
     return 0.25 + 0.05 * float(np.log10(max(1, candidates)))
 
 

@@ -8,24 +8,22 @@ from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 
-from domain.asking import Mode
+from domain.asking import STRUCTURE, TOLD, Aim, Mode, VideoQuotes, answering
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
-from domain.search import STRUCTURE, TOLD, Aim, VideoQuotes, answering
+from domain.moments import Retrieval, ShownImage
 from domain.settings import Settings
-from domain.texts import make_storable, one_line
 from domain.time import TimeSpan
+from domain.words import make_storable, one_line
 from models.ports import ImageEncoder
 from people.characters import replace_names
 from retrieval import modes
 from retrieval.chapters import Word
-from retrieval.encoders import SearchModels, close_pictures
-from retrieval.heuristics.structure_questions import Asks, StructureQuestions, without_telling
-from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at
+from retrieval.heuristics.questions import Asks, StructureQuestions, without_telling
+from retrieval.keyframe_mode import VideoKeyframes, image_evidence, keyframe, keyframes_at, look_at
 from retrieval.lines import Floats
-from retrieval.looking import look_at
-from retrieval.preparation import SearchPreparation
+from retrieval.preparation import SearchModels, SearchPreparation, close_pictures
 from retrieval.query_context import (
     ModeSearch,
     QueryContext,
@@ -33,12 +31,11 @@ from retrieval.query_context import (
     temperature,
     weigh_evidence,
 )
-from retrieval.quotes import Quoted, QuoteSearch, lines_around, lines_beside, quoted
+from retrieval.quotes_and_citations import Quoted, QuoteSearch, lines_around, lines_beside, quoted
 from retrieval.ranking import add_strength, best_lines
-from retrieval.result import Retrieval, ShownImage
 from retrieval.structure import last_seen
 from store.database import Store
-from store.queries.clip_contents import KeyframeOnClip, clip_contents, frame_vectors
+from store.queries.clips import KeyframeOnClip, clip_contents, frame_vectors
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment, read_segments, segment_texts, segments_in_view
@@ -372,11 +369,9 @@ class Retrievers:
         return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]
 
     def _with_best_lines(self, result: Retrieval, context: QueryContext, aim: Aim) -> Retrieval:
-        """Append the best lines of the whole view to the evidence of a search.
-
-        If only one of the two is close, rules are not shown the other; but options are compared by
-        the best lines, so these are always appended.
-        """
+        """Append the best lines of the whole view to the evidence of a search."""
+        # If only one of the two is close, rules are not shown the other; but options are compared
+        # by the best lines, so these are always appended.
         if context.relevance is None:
             return result
         words = () if aim.quotes else sorted(context.words)

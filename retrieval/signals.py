@@ -68,14 +68,10 @@ def actor_fits(
     """
     actors = actor_lines([row for _, row in lines.rows])
     speakers = sorted(plain_names(roster.lines).values())
-
-    def best_cosines(name: str) -> NDArray[np.floating]:
+    closest = {}
+    for name in sorted({name for option in people for name in option}):
         mask = actors.mask([name], narrator=name == roster.narrator, speakers=speakers)
-        return lines.largest(np.where(mask, cosines, floor))
-
-    closest = {
-        name: best_cosines(name) for name in sorted({n for option in people for n in option})
-    }
+        closest[name] = lines.largest(np.where(mask, cosines, floor))
     fits = np.full((len(people), lines.cell_count), floor)
     for number, names in enumerate(people):
         if names:

@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from domain.asking import LIKELY, TOLD
 from domain.memories import PRESENCE_SOURCES, MemorySource, Scope
 from domain.people import TAG, CharacterRef
-from domain.search import LIKELY, TOLD
-from domain.stated import labels_of_kind, things_on
-from domain.texts import one_line
+from domain.sentences import labels_of_kind, things_on
 from domain.time import TimeSpan, format_clock
+from domain.words import one_line
 from models.ports import TextEmbedder
 from models.sentences import SentenceParser
 from people.across_videos import person_links
 from retrieval.chapters import TopicLine, Word, chapters
-from retrieval.heuristics.structure_questions import Asks
+from retrieval.heuristics.questions import Asks
 from retrieval.lines import LineSet, ViewLine
 from retrieval.people_in_query import ViewPerson, line_text, with_names
 from retrieval.query_context import QueryContext
@@ -30,7 +30,7 @@ from retrieval.terms import terms
 from store.database import Store
 from store.queries.characters import characters_in_view
 from store.queries.identities import last_appearances
-from store.queries.recaps import began_times
+from store.queries.outline import began_times
 from store.queries.videos import video_titles
 
 CHOSEN = 0.65
@@ -75,7 +75,6 @@ class Present(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How the person is called."""
         character = self.person.character
         first = (self.seen or self.heard)[0].line
         tags = [tag for tag in self.person.tags if tag in (first.speaker or "") + first.text]

@@ -77,10 +77,9 @@ def database_words(text: str, *, english: bool = True) -> dict[str, str]:
     """Map the search terms of ``text`` to words or phrases for the database's full text.
 
     ``english`` is as for ``terms``.
-
-    A tag is one word without its underscore, a pair of characters of a script without spaces is a
-    phrase of two, since the database indexes each of them as a word.
     """
+    # A tag is one word without its underscore, a pair of characters of a script without spaces is a
+    # phrase of two, since the database indexes each of them as a word.
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
     words_by_term = {tag: tag.replace("_", "") for tag in tags}

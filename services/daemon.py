@@ -24,9 +24,9 @@ from pathlib import Path
 import psutil
 
 from domain.errors import SetupError
-from store.file_locks import file_lock
+from store.files import file_lock
 from store.home import Home
-from store.idle_stop import POLL_INTERVAL_S, IdleClock
+from store.postmaster import POLL_INTERVAL_S, IdleClock
 
 HOST = "127.0.0.1"
 EVERYWHERE = {"0.0.0.0": HOST, "::": "::1"}  # noqa: S104

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 import av
 
 from domain.errors import SetupError, WeightsMissing
-from domain.marked import marked
-from models.chat_models import key_variable
+from domain.words import marked
 from models.devices import describe_devices
-from models.extras import LITERT, OTEL, extra_of
+from models.endpoint import key_variable
 from models.hub import HubModel, hub_language_model, is_hub_name, missing_files
+from models.keys_and_packages import LITERT, OTEL, extra_of, read_key, redacted_url
 from models.profile import NO_MODEL
-from models.secrets import read_key, redacted_url
 from models.sentences import ENGLISH, has_pipeline
 from models.specs import IN_PROCESS
+from models.speech import hub_speech_model, is_path, missing_file
 from models.text_embedding import missing_text_files
 from models.weights import FileState, status
-from models.whisper import hub_speech_model, is_path, missing_file
 from store.database import open_store
 from store.files import find_exposed
 from store.home import Home

@@ -31,8 +31,7 @@ from memory.writers.clip_page import prompt
 from memory.writers.llm_clip import ClipBudget, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import StructuredChat, read_value
-from models.chat_models import ChatFactory, make_chat_model, redact_key
-from models.llama_server import IMAGE_TOKENS
+from models.endpoint import IMAGE_TOKENS, ChatFactory, make_chat_model, redact_key
 from models.messages import Message, to_langchain, user
 from models.retries import CallFailed, call_with_timeout
 from models.specs import IN_PROCESS, OPENAI, ChatSpec, Structure

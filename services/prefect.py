@@ -15,7 +15,7 @@ from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.files import MODULE, restrict_exposed
 from store.home import Home
-from store.idle_stop import UsageLock
+from store.postmaster import UsageLock
 from store.queries.blobs import own_library_id
 
 # The login of Homer's own Prefect server: a random secret for each data directory.

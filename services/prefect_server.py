@@ -16,13 +16,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from auth.headers import same_origin
+from auth.connections import same_origin
 from services.daemon import stop_when_unused
 from services.prefect import SERVER_VARIABLE
 from services.prefect_internals import omit_state_in_bulk_inserts
 from store.files import set_private_umask
 from store.home import Home
-from store.idle_stop import idle_limit_s
+from store.postmaster import idle_limit_s
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"

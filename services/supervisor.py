@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from auth.connections import SignInMethods, sign_in_methods
-from auth.password import set_password_from_environment
+from auth.signing_in import set_password_from_environment
 from domain.errors import SetupError
 from services.daemon import HOST, Daemon
 from services.prefect import VARIABLE, login_for, prefect_environment

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from domain.asking import Mode, Subtask, SubtaskState
 from domain.errors import ModelError
 from domain.skills import Pattern, Policy, Signal, Skill
-from domain.texts import strip_invisible
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
+from domain.words import strip_invisible
 from models.messages import Message, prompts_beside, user
 from models.structured import CHARACTERS_A_TOKEN
 

@@ -50,12 +50,12 @@ _KEY_HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
 _CLAIM = HELD_LOCKS + " AND classid = {} AND objid = " + _KEY_HASH
 _TRY_CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 _RELEASE_CLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
+# In seconds and tries: the claims of an unreachable machine end after a minute.
 _KEEPALIVE = (
     ("tcp_keepalives_idle", 30),
     ("tcp_keepalives_interval", 10),
     ("tcp_keepalives_count", 3),
 )
-"""In seconds and tries: the claims of an unreachable machine end after a minute."""
 
 
 def lock_until_commit(
@@ -89,14 +89,6 @@ def _call(connection: psycopg.Connection[Any], query: LiteralString, *key: objec
 def claimed_condition(kind: int, name: str) -> str:
     """Return the SQL condition that some connection claims what ``name``, an expression, names."""
     return f"EXISTS (SELECT FROM {_CLAIM.format(kind, name)})"
-
-
-def is_claimed_by(
-    connection: psycopg.Connection[Any] | psycopg.Cursor[Any], kind: int, name: str, backend: int
-) -> bool:
-    """Check whether the connection with that backend's process id claims what has this id."""
-    query = f"SELECT pid FROM {_CLAIM.format(kind, '%s::text')} AND pid = %s"  # noqa: S608
-    return bool(connection.execute(query, (name, backend)).fetchall())
 
 
 _IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD_LOCKS} AND classid = %s AND objid = %s)"  # noqa: S608
@@ -238,13 +230,13 @@ PATIENCE_S = 10.0
 """How long to wait for a connection before the database counts as unreachable, in seconds."""
 
 
+# Commits do not wait for the disk: a killed process loses nothing by it, and a crash of the
+# database itself releases the lock and loses the last moment, which the run then repeats.
 class TrajectoryLocks:
     """Locks on trajectories over one connection, and the connections of those who write them.
 
     ``writing`` fails for a run whose lock has ended: another process may have taken the trajectory
-    since, and a database that crashed may have lost the last writes. Commits do not wait for the
-    disk: a killed process loses nothing by it, and a crash of the database itself releases the lock
-    and loses the last moment, which the run then repeats. Thread-safe.
+    since, and a database that crashed may have lost the last writes. Thread-safe.
     """
 
     def __init__(self, store: Store) -> None:
@@ -297,7 +289,11 @@ class TrajectoryLocks:
             DatabaseError: the connection was lost, and the lock with it.
         """
         backend = self._held_by.get(trajectory)
-        if backend is not None and not is_claimed_by(connection, TRAJECTORIES, trajectory, backend):
+        if backend is None:
+            return
+        claim = _CLAIM.format(TRAJECTORIES, "%s::text")
+        query = f"SELECT pid FROM {claim} AND pid = %s"  # noqa: S608
+        if not connection.execute(query, (trajectory, backend)).fetchall():
             raise DatabaseError(
                 f"the database broke off while {trajectory} was answered, and its last step may be "
                 f"lost; go on with: homer resume {trajectory}"

@@ -1,8 +1,8 @@
-"""The file format of a back-up: a zip of parts, each with its SHA-256 in a manifest.
+"""The file formats of a back-up and of ``--keep-undo``: zips of parts, rows and images.
 
-``manifest.json`` describes the parts, ``tables/SCHEMA.TABLE`` are rows as Postgres's COPY writes
-them, ``images.tar`` holds the blobs by SHA-256. Everything is written and read as a stream: memory
-does not grow with the library.
+The ``manifest.json`` of a back-up describes its parts, each with its SHA-256. In it are
+``tables/SCHEMA.TABLE``, rows as Postgres's COPY writes them, and ``images.tar``, the blobs by
+SHA-256. Everything is written and read as a stream: memory does not grow with the library.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ import lzma
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from tarfile import BLOCKSIZE, REGTYPE, TarInfo
 from typing import IO, Annotated, Literal, cast
@@ -27,8 +30,11 @@ from domain.base import Frozen
 from domain.errors import InputError
 from domain.settings import DEFAULT_LIMITS, GB, MB, ImportLimits
 from store.files import atomic_file
-from store.queries.encoders import MOST_NAME
+from store.queries.backup import OWN_TO_LIBRARY
+from store.queries.encoders import MOST_NAME, LibraryEncoders
+from store.queries.forget import Copy
 from store.tables.library import GrantRow, GroupMemberRow
+from store.tables.schema import Base
 
 # Untrusted zip files: limits on their size, and damage reported in one line.
 
@@ -131,8 +137,8 @@ MANIFEST_MEMBER = "manifest.json"
 IMAGES_MEMBER = "images.tar"
 BLOCK = 1 << 20
 MANIFEST_LIMIT = 16 << 20
+# The highest id accepted, which leaves enough for later rows.
 HIGHEST_ID = 1 << 53
-"""The highest id accepted, which leaves enough for later rows."""
 
 _NAME = r"^[a-z_][a-z0-9_]{0,62}$"
 _SHA = r"^[0-9a-f]{64}$"
@@ -375,3 +381,85 @@ def _read_exactly(file: IO[bytes], size: int) -> bytes:
     if len(data) < size:
         raise EOFError("the images end too soon")
     return data
+
+
+VERSION = 1
+_OF_THE_LIBRARY = {
+    *("audit", "library", "taken", "skills", "saved_searches", "enforced_rights", "group_members"),
+    *OWN_TO_LIBRARY,
+}
+_TABLES = Base.metadata.tables.keys() - _OF_THE_LIBRARY
+BLOBS = "blobs/"
+UNDO_KIND = "file of --keep-undo"
+
+
+@dataclass(frozen=True)
+class ForgottenFile:
+    """The rows that were deleted with a person, the time, and the images by SHA-256.
+
+    ``encoders`` made the vectors of the rows.
+    """
+
+    video: str
+    library: str
+    encoders: LibraryEncoders
+    at: datetime
+    rows: tuple[Copy, ...]
+    blobs: Mapping[str, bytes]
+
+
+def write_forgotten_file(out: Path, forgotten: ForgottenFile) -> None:
+    """Write the deleted rows and images to ``out``, atomically.
+
+    Raises:
+        InputError: The file exists already, or cannot be written.
+    """
+    if out.exists():
+        raise InputError(f"{out} is there already: name a new file for --keep-undo")
+    with atomic_file(out) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
+        head: dict[str, object] = {
+            "keepsake": VERSION,
+            "video": forgotten.video,
+            "library": forgotten.library,
+            "encoders": forgotten.encoders,
+        }
+        head["at"] = forgotten.at.isoformat()
+        rows = [json.dumps([copy.table, copy.row], ensure_ascii=False) for copy in forgotten.rows]
+        archive.writestr("rows.jsonl", "\n".join([json.dumps(head), *rows]))
+        for sha, data in sorted(forgotten.blobs.items()):
+            archive.writestr(f"blobs/{sha}", data)
+
+
+def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> ForgottenFile:
+    """Read a file written by ``write_forgotten_file``.
+
+    Raises:
+        InputError: The file cannot be read, is of another kind or altered, or exceeds a limit.
+    """
+    with open_zip(path, UNDO_KIND, limits) as archive, report_damage(path, UNDO_KIND):
+        names = [name for name in archive.namelist() if name.startswith(BLOBS)]
+        blobs = {
+            name.removeprefix(BLOBS): read_member(path, archive, name, limits) for name in names
+        }
+        if any(hashlib.sha256(data).hexdigest() != sha for sha, data in blobs.items()):
+            raise ValueError("an image that is not what it was")
+        with archive.open("rows.jsonl") as file:
+            lines = read_lines(path, file, limits)
+            head = json.loads(next(lines, b""))
+            if head["keepsake"] != VERSION:
+                raise ValueError("of another version")
+            rows = tuple(_row(line) for line in islice(lines, limits.rows + 1))
+            if len(rows) > limits.rows:
+                raise too_large(path, "it has too many rows", "rows", limits.rows)
+        at = datetime.fromisoformat(head["at"])
+        encoders = LibraryEncoders.parse(head["encoders"])
+        return ForgottenFile(head["video"], head["library"], encoders, at, rows, blobs)
+
+
+def _row(line: bytes) -> Copy:
+    """Parse a row; reject tables that forgetting a person never changes."""
+    table, text = json.loads(line)
+    json.loads(text)  # A row that is no JSON is refused here, not by the database.
+    if table not in _TABLES:
+        raise ValueError("a table that nothing is forgotten of")
+    return Copy(table, text)

@@ -32,7 +32,6 @@ from store.database import Store, remove_orphaned_blobs
 from store.driver import is_database_failure
 from store.migrations import HEAD, refresh_viewer_role
 from store.progress import Megabytes, Progress
-from store.queries.audit import record_deed
 from store.queries.backup import (
     CopiedTable,
     analyze_tables,
@@ -50,6 +49,7 @@ from store.queries.backup import (
 )
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
 from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
+from store.queries.rights import record_deed
 from store.tables.library import AuditRow
 
 
@@ -163,13 +163,14 @@ def restore_backup(
 ) -> Manifest:
     """Fill an empty library from a back-up that ``check_archive`` verified.
 
-    One transaction: all of it or nothing. Without ``rights`` it is only restored whether rights are
-    enforced, and not who has them: the file may come from somebody who gave themselves all.
+    One transaction: all of it or nothing.
 
     Raises:
         InputError: The library is not empty, or the file was changed since.
         DatabaseError: The database cannot be reached, or rejects a row.
     """
+    # Without ``rights`` it is only restored whether rights are enforced, and not who has them: the
+    # file may come from somebody who gave themselves all.
     with open_archive(path, limits) as archive:
         require_empty_library(store)
         # The library gets the back-up's id, unless another in this data directory has it.

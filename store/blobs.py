@@ -63,11 +63,10 @@ class BlobStore:
     def put(self, data: bytes) -> str:
         """Store ``data`` and return its SHA-256, 64 hex digits; an existing blob is kept.
 
-        A blob is complete or absent: it is written to a temporary file, flushed and renamed.
-
         Raises:
             DatabaseError: It cannot be written for lack of space or permissions.
         """
+        # A blob is complete or absent: it is written to a temporary file, flushed and renamed.
         sha = hashlib.sha256(data).hexdigest()
         try:
             if not self._refresh(sha, len(data)):

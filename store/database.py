@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, configure_mappers
 
 from domain import faults
 from domain.errors import AccessDenied, DatabaseError
-from domain.marked import marked
+from domain.words import marked
 from store.advisory_locks import PriorityLock
 from store.blobs import BlobStore
 from store.driver import (
@@ -33,8 +33,8 @@ from store.driver import (
 )
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.idle_stop import UsageLock
 from store.migrations import VIEWER, migrate, require_current, restrict
+from store.postmaster import UsageLock
 from store.queries.blobs import lock_blobs_exclusive, own_library_id, unused_blobs
 
 T = TypeVar("T")
@@ -239,14 +239,13 @@ def remove_unused_blobs(store: Store, shas: Iterable[str]) -> int:
 def remove_orphaned_blobs(store: Store, older_s: float = 0) -> int:
     """Remove what killed writers left: blobs without a row, and partial files.
 
-    Writers hold a shared lock until their rows are committed, and this waits for all of them.
-
     Args:
         older_s: Spare files written within so many seconds, for writers without a lock.
 
     Returns:
         The number of files removed.
     """
+    # Writers hold a shared lock until their rows are committed, and this waits for all of them.
     before = time.time() - older_s
     with store.begin() as session:
         lock_blobs_exclusive(session)

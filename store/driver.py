@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
-from domain.marked import marked
+from domain.words import marked
 
 
 def is_lost(connection: Connection) -> bool:

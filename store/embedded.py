@@ -2,7 +2,7 @@
 
 Its programs come from a package and are run from here: started under a file lock, reached over a
 Unix socket only, and left running for the next command until the server is stopped, idle for long,
-or its directory is gone (``store.idle_stop``).
+or its directory is gone (``store.postmaster``).
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import DatabaseError
-from domain.marked import marked
-from store import idle_stop, postmaster
-from store.file_locks import try_lock_file
+from domain.words import marked
+from store import postmaster
+from store.files import try_lock_file
 from store.home import Home
-from store.idle_stop import UsageLock
-from store.postmaster import UnprivilegedUser, clear_folder, find_runner, socket_folder
+from store.postmaster import UnprivilegedUser, UsageLock, clear_folder, find_runner, socket_folder
 
 USER = "homer"
 DATABASE = "homer"
@@ -55,6 +54,9 @@ _SETTINGS = {
 _UNSAFE = {"fsync": "off", "full_page_writes": "off"}
 
 
+# The package's own ``get_server()`` is not used: as root it creates a system user and opens
+# ``/root`` to others, it races between processes, never stops after a client was killed, and takes
+# a zombie for a running server.
 class EmbeddedPostgres:
     """The server of one data directory.
 
@@ -210,7 +212,7 @@ class EmbeddedPostgres:
         )
         if result.returncode != 0:
             raise self._error(marked(f"the embedded Postgres in {self._data} does not start"))
-        idle_stop.launch_watcher(self.home)
+        postmaster.launch_watcher(self.home)
 
     def _alive(self) -> bool:
         return postmaster.running_server(self._data) is not None

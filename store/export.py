@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import DatabaseError, InputError
-from domain.ingesting import Imported
 from domain.rights import Deed
 from domain.settings import DEFAULT_LIMITS, ImportLimits
+from domain.watching import Imported
 from store.archive import HIGHEST_ID, open_zip, read_lines, read_member, report_damage, too_large
 from store.blobs import image_size
 from store.database import Store, remove_orphaned_blobs
@@ -29,7 +29,6 @@ from store.driver import allocate_ids, is_database_failure
 from store.files import atomic_file
 from store.migrations import HEAD
 from store.progress import Progress
-from store.queries.audit import record_deed, transaction_time
 from store.queries.backup import (
     EXPERIENCE,
     IDENTITY_TABLES,
@@ -43,8 +42,9 @@ from store.queries.backup import (
     rows_of_video,
 )
 from store.queries.blobs import lock_blobs_shared
-from store.queries.calls import message_hash
 from store.queries.encoders import LibraryEncoders, encoders_of_library, require_encoders
+from store.queries.rights import record_deed, transaction_time
+from store.queries.trajectories import message_hash
 from store.queries.videos import known_video
 from store.tables.schema import VideoRow
 
@@ -251,15 +251,14 @@ def import_video(
 ) -> Imported:
     """Add the video of an export to the library, completely or not at all.
 
-    Rows keep their ids if all of them are free, and answers are imported with them, since they cite
-    by id. Otherwise rows get new ids and answers are left out, as are those over other videos too.
-    The path of the video's file is never imported.
-
     Raises:
         InputError: The video is in the library already, or has vectors of other encoders; or the
             file is damaged or altered.
         DatabaseError: The database cannot be reached.
     """
+    # Rows keep their ids if all of them are free, and answers are imported with them, since they
+    # cite by id. Otherwise rows get new ids and answers are left out, as are those over other
+    # videos too. The path of the video's file is never imported.
     try:
         with store.begin() as session:
             result = _import(store, session, export, contents, progress)

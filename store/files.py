@@ -1,24 +1,29 @@
-"""Files and folders that only their owner can read: mode 0600 and 0700, whatever the umask.
+"""Files and folders that only their owner can read, whatever the umask; locks on files, and slots.
 
 A process sets the umask when it starts (``set_private_umask``), which covers what libraries write.
-Where the mode matters it is also given explicitly, since the code may run in another program.
+Where the mode matters, 0600 and 0700, it is also given explicitly, since the code may run in
+another program.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import re
 import secrets
 import stat
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any, TextIO
 
 import psutil
 
-from domain.errors import InputError
+from domain.errors import InputError, SetupError
 
 UMASK = 0o077
 OTHERS = 0o077
@@ -192,3 +197,134 @@ def atomic_file(out: Path) -> Iterator[Path]:
         raise InputError(f"{out} cannot be written: {exc.strerror or exc}") from exc
     finally:
         temporary.unlink(missing_ok=True)
+
+
+# A lock belongs to an open file and is held by the kernel until its process ends, so a child
+# process that inherits the file shares the lock, and other processes can see that there is one. The
+# package ``filelock`` offers neither these nor shared locks that the kernel holds.
+LOCKS = Path("/proc/locks")
+"""File in which Linux lists the held locks."""
+
+_FLOCK = re.compile(r"FLOCK .*:(\d+) ")
+"""A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
+
+OpenFile = IO[Any] | int
+"""An open file or its descriptor."""
+
+
+def lock_file(file: OpenFile, *, shared: bool = False) -> None:
+    """Lock an open file, and wait for other holders; any number can hold a ``shared`` lock."""
+    fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+
+
+def try_lock_file(file: OpenFile, *, shared: bool = False) -> bool:
+    """Lock an open file unless another holder prevents it; return whether it is locked."""
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock_file(file: OpenFile) -> None:
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Hold the exclusive lock of a path during the block, after a wait for other holders."""
+    with path.open("w") as file:
+        lock_file(file)
+        yield
+
+
+@contextmanager
+def try_file_lock(path: Path) -> Iterator[bool]:
+    """Hold the exclusive lock of a path during the block; yield False if another one has it."""
+    with path.open("w") as file:
+        yield try_lock_file(file)
+
+
+def is_locked(path: Path) -> bool:
+    """Check whether some process holds the lock of a file, without taking it."""
+    return bool(locked_paths([path]))
+
+
+def locked_paths(paths: Iterable[Path]) -> list[Path]:
+    """Return those of these files that some process has locked.
+
+    The locks are not taken, so that another process can take them meanwhile. Empty where the system
+    does not list locks.
+    """
+    try:
+        locked = frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
+    except OSError:
+        locked = frozenset()
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            if path.stat().st_ino in locked:
+                found.append(path)
+    return found
+
+
+POLL_INTERVAL_S = 0.05
+
+
+# Each slot is a locked file in the system's temporary folder, so that of a killed process is free
+# again at once.
+class NoFreeSlot(TimeoutError):
+    """No slot was free in time."""
+
+
+class Slots:
+    """The slots of one name.
+
+    Args:
+        name: All who use the same name share its slots.
+        count: How many there are; None: no limit.
+        folder: Where the files are; None: this user's, in the temporary folder.
+    """
+
+    def __init__(self, name: str, count: int | None, folder: Path | None = None) -> None:
+        self._count = count
+        self._folder = folder or Path(tempfile.gettempdir(), f"homer-{os.getuid()}")
+        self._name = hashlib.sha256(name.encode()).hexdigest()[:16]
+
+    @contextmanager
+    def acquire(
+        self, timeout_s: float | None = None, wait: Callable[[float], None] = time.sleep
+    ) -> Iterator[None]:
+        """Hold a slot, waiting until one is free.
+
+        Args:
+            timeout_s: How long to wait; None: for ever.
+
+        Raises:
+            NoFreeSlot: None was free in time.
+            SetupError: The folder is not this user's own.
+        """
+        with ExitStack() as held:
+            deadline = None if timeout_s is None else time.monotonic() + timeout_s
+            while self._count is not None and not self._try_slots(held):
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise NoFreeSlot
+                wait(POLL_INTERVAL_S)
+            yield
+
+    def _try_slots(self, held: ExitStack) -> bool:
+        # Make the folder; one that others may write to is not trusted.
+        folder = self._folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise SetupError(f"{folder} is not yours alone: remove it, or name another in $TMPDIR")
+        for number in range(self._count or 0):
+            path = self._folder / f"{self._name}-{number}.lock"
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.fdopen(os.open(path, flags, 0o600), "r+")
+            if try_lock_file(file):
+                held.enter_context(file)
+                return True
+            file.close()
+        return False

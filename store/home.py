@@ -154,11 +154,10 @@ TRUST_VARIABLE = "HOMER_TRUST_HOME"
 def _refuse_shared(root: Path) -> None:
     """Check that nobody else can put files in a folder, or another folder in its place.
 
-    Its settings name the hosts that are sent what was seen, and much in it is believed.
-
     Raises:
         SetupError: somebody can; the message says what to do.
     """
+    # Its settings name the hosts that are sent what was seen, and much in it is believed.
     if os.environ.get(TRUST_VARIABLE) == str(root):
         return
     for path in dict.fromkeys((root, *root.parents, *root.resolve().parents)):

@@ -1,8 +1,4 @@
-"""Migrates a database to this version's tables with Alembic, and sets up the role of viewers.
-
-Alembic is imported only if there is work to do: the newest revision is named here, and a test
-checks that it is the newest.
-"""
+"""Migrates a database to this version's tables with Alembic, and sets up the role of viewers."""
 
 from __future__ import annotations
 
@@ -18,10 +14,12 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, SetupError
-from domain.marked import marked
+from domain.words import marked
 from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, driver_of, explain_failure, libpq_url, parse_url
 
+# Alembic is imported only if there is work to do: so the newest revision is named here, and a test
+# checks that it is the newest.
 HEAD = "0001_4367230d"
 """The newest revision. That of 1.0.0, the baseline, ends in the SHA-256 of its SQL."""
 COMMAND = "homer db upgrade"

@@ -56,10 +56,8 @@ def has_index(database: Reader, size: int, of: IndexedVectors = MEMORIES) -> boo
 
 
 def index_statement(size: int, of: IndexedVectors = MEMORIES) -> Composed:
-    """Return the statement that builds the HNSW index of vectors of ``size`` numbers.
-
-    The column holds vectors of any size, so the index is on a cast, and partial.
-    """
+    """Return the statement that builds the HNSW index of vectors of ``size`` numbers."""
+    # The column holds vectors of any size, so the index is on a cast, and partial.
     return SQL(
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table}"
         " USING hnsw (({column}::halfvec({size})) halfvec_cosine_ops)"
@@ -72,9 +70,9 @@ def index_statement(size: int, of: IndexedVectors = MEMORIES) -> Composed:
     )
 
 
+# Libraries with more rows than this need an index. A search compares a query with the lines once,
+# but every face and voice of a video with all exemplars.
 LARGE = {MEMORIES: 50_000, EXEMPLARS: 10_000}
-"""Libraries with more rows than this need an index. A search compares a query with the lines once,
-but every face and voice of a video with all exemplars."""
 MEMORY = "512MB"
 """Most memory for building an index (``maintenance_work_mem``)."""
 LOOK_S = 0.5
@@ -100,25 +98,20 @@ class VectorIndex(NamedTuple):
 
 
 def missing_indexes(store: Store) -> list[VectorIndex]:
-    """Return the indexes that a large library lacks, or has incomplete.
-
-    The number of rows is the database's own estimate.
-    """
+    """Return the indexes that a large library lacks, or has incomplete."""
+    # The number of rows is the database's own estimate.
     with store.explaining_failures(), psycopg.connect(store.psycopg_url) as connection:
-        due = [VectorIndex(of, size) for of in LARGE for size in _large_sizes(connection, of)]
+        due = []
+        for of, least in LARGE.items():
+            (rows,) = connection.execute(_ROWS, (of.table,)).fetchone() or (0,)
+            if rows > least:
+                names = {"table": Identifier(of.table), "column": Identifier(of.column)}
+                sizes = connection.execute(SQL(_SIZES).format(**names))
+                due += [VectorIndex(of, size) for (size,) in sizes]
     if not due:
         return []
     with store.begin() as session:
         return [index for index in due if not has_index(session, index.size, index.of)]
-
-
-def _large_sizes(connection: psycopg.Connection, of: IndexedVectors) -> list[int]:
-    """Return the sizes of the newest vectors of a large table; none of a small one."""
-    (rows,) = connection.execute(_ROWS, (of.table,)).fetchone() or (0,)
-    if rows <= LARGE[of]:
-        return []
-    names = {"table": Identifier(of.table), "column": Identifier(of.column)}
-    return [size for (size,) in connection.execute(SQL(_SIZES).format(**names))]
 
 
 def build_index(

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from agent.harness.constrain import letter
 from agent.harness.inform import quote_untrusted
-from domain.asking import Question
+from domain.asking import Question, Quote, Weighed, quote_of
 from domain.memories import MemoryKind, MemoryView, Scope
-from domain.search import Quote, Weighed, quote_of
+from domain.moments import Retrieval
 from domain.settings import SearchSettings
-from domain.texts import make_storable
 from domain.time import TimeSpan, format_clock
+from domain.words import make_storable
 from models.ports import TextEmbedder, embed_queries
 from retrieval import signals
 from retrieval.chapters import BREAK
@@ -28,7 +28,6 @@ from retrieval.people_in_query import NOBODY, ViewPeople
 from retrieval.query_context import DIGITS, TEMPERATURE
 from retrieval.ranking import PreparedQuestion, recency_score
 from retrieval.relevance import closeness_threshold, standardise
-from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from strategies.event_documents import EventDocument, FoundDocument
@@ -36,9 +35,9 @@ from strategies.event_documents import EventDocument, FoundDocument
 if TYPE_CHECKING:
     from agent.strategy import ToolUse
     from domain.asking import Evidence
+    from domain.moments import ShownImage
     from models.ports import Vector
     from retrieval.relevance import CosineScale
-    from retrieval.result import ShownImage
     from strategies.event_documents import DocumentIndexes
 
 OPTION_WORDS = 0.5

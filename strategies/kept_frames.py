@@ -15,16 +15,15 @@ import numpy as np
 from domain.built import BuiltFrame
 from domain.errors import BlobGone
 from domain.memories import MemoryView, Scope
+from domain.moments import ShownImage
 from domain.people import escape_tags
-from domain.texts import make_storable
 from domain.time import TimeSpan
-from perception.jpeg import decode_image
-from perception.likeness import LIKENESS, likeness
+from domain.words import make_storable
+from perception.images import LIKENESS, decode_image, likeness
 from retrieval.keyframe_mode import describe_kept
 from retrieval.people_in_query import names_as_of
-from retrieval.result import ShownImage
-from store.queries.clip_contents import ClipContents, clip_contents
-from store.queries.frames import (
+from store.queries.clips import ClipContents, clip_contents
+from store.queries.keyframes import (
     cited_kept,
     frames_in_scope,
     has_kept,

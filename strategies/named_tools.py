@@ -11,8 +11,8 @@ from agent.strategy import RunNamedTool, Strategy, Tool, ToolUse
 from domain.asking import Action
 from domain.base import Frozen
 from domain.errors import Ambiguous, InputError, NotFound
+from domain.moments import Retrieval
 from retrieval.built_views import unbuilt_note
-from retrieval.result import Retrieval
 from retrieval.search_once import view_of_names
 from strategies.registry import all_strategies, find_strategy
 

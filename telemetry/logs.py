@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import InputError
-from store.file_locks import lock_file
-from store.files import make_private
+from store.files import lock_file, make_private
 from store.home import Home
 from telemetry.tracing import current_ids
 
@@ -41,7 +40,6 @@ _PACKAGES = Path(__file__).resolve().parents[1]
 
 
 def log_path(home: Home) -> Path:
-    """Return the file that records go to."""
     return home.logs / "homer.log"
 
 
@@ -148,7 +146,6 @@ class LogFile(logging.Handler):
         self.path, self.broken = path, False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record. A log that cannot be written stops no work."""
         try:
             line = (self.format(record) + "\n").encode()
             make_private(self.path.parent)
@@ -162,12 +159,14 @@ class LogFile(logging.Handler):
                 os.close(descriptor)
             self.broken = False
         except OSError:
+            # A log that cannot be written stops no work.
             self.broken = True
 
     def _rotate(self, descriptor: int) -> None:
-        """Set the full file aside, unless another process has done so already."""
+        """Set the full file aside."""
         lock_file(descriptor)
         with suppress(FileNotFoundError):
+            # Another process has done so already.
             if self.path.stat().st_ino != os.fstat(descriptor).st_ino:
                 return
         for number in range(BACKUPS, 0, -1):
@@ -190,12 +189,13 @@ def set_up_telemetry(home: Home, level: str | None = None) -> None:
     """Log what this process does, and send it where the environment names a collector.
 
     Where a collector is named and the extra ``otel`` is not installed, nothing is sent, which
-    ``homer doctor`` says. Without a collector OpenTelemetry's SDK is not even looked for.
+    ``homer doctor`` says.
 
     Raises:
         InputError: The environment asks for a log that there is not.
     """
     set_up_logging(home, level)
+    # Without a collector OpenTelemetry's SDK is not even looked for.
     if any(os.environ.get(name) for name in _COLLECTOR_VARIABLES):
         from telemetry.otel import installed, start_export, wanted
 

@@ -2,8 +2,7 @@
 
 Spans and metrics are those of ``telemetry.tracing``; calls to models follow the conventions for
 generative AI. What is said in a call goes along only where
-``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` asks for it. Other libraries' spans are not
-sent: the providers are Homer's own, and are not made the process's.
+``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` asks for it.
 """
 
 from __future__ import annotations
@@ -64,6 +63,8 @@ def start_export() -> None:
     atexit.register(shut_down, [one for one in (traces, meters) if one is not None])
 
 
+# Other libraries' spans are not sent: the providers are Homer's own, and are not made the
+# process's.
 def tracer_provider() -> TracerProvider:
     """Make a provider that sends spans in batches."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

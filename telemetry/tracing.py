@@ -1,4 +1,4 @@
-"""Spans of what Homer does: watching, asking, searching, calling a model.
+"""Spans of what Homer does: watching clips and their steps, asking, searching, calling a model.
 
 A span that ends is a record of the log, an OpenTelemetry span, and measurements. The last two go
 nowhere until ``export_to`` names a tracer and a meter (``telemetry.otel``). Fields are ids, numbers
@@ -16,8 +16,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from opentelemetry import metrics, trace
+
+if TYPE_CHECKING:
+    from domain.media import Video
 
 # The ids of what is under way, which its spans and log records have.
 
@@ -32,7 +37,6 @@ _ids: ContextVar[Fields] = ContextVar("ids", default={})  # noqa: B039 - never c
 
 
 def current_ids() -> Fields:
-    """Return the ids of what is under way here."""
     return _ids.get()
 
 
@@ -260,3 +264,67 @@ def span(work: Work, name: str = "", **fields: Value) -> Iterator[Span]:
 def measure(metric: Metric, value: float = 1, **fields: Value) -> None:
     """Add to a count, or set what is measured."""
     _exports.instruments.measure(metric, value, {**current_ids(), **fields})
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class HasVideo(Protocol):
+    """Works on one video."""
+
+    video: Video
+
+
+W = TypeVar("W", bound=HasVideo)
+
+
+def traced_step(
+    name: str,
+) -> Callable[[Callable[Concatenate[W, P], R]], Callable[Concatenate[W, P], R]]:
+    """Surround each try of a step with a span."""
+
+    def decorate(step: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P], R]:
+        @wraps(step)
+        def run(work: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            with span(Work.STAGE, name, video=work.video.id):
+                return step(work, *args, **kwargs)
+
+        return run
+
+    return decorate
+
+
+class ClipSpans:
+    """The spans of a video's clips. They overlap: the next clip is perceived ahead."""
+
+    def __init__(self, video: Video, clip_ms: int) -> None:
+        self._video, self._clip_ms = video, clip_ms
+        self._open: dict[int, Span] = {}
+
+    def run(self, clip: int, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        if clip not in self._open:
+            self._open[clip] = begin(Work.CLIP, clip=clip)
+        with self._open[clip].activate():
+            return step(*args, **kwargs)
+
+    def end(self, clip: int, error: Exception | None) -> None:
+        """End a clip's span: it is in memory, or left for another run with ``error``."""
+        begun = self._open.pop(clip, None)
+        if begun is not None:
+            begun.end(error)
+        left_ms = self._video.duration_ms - (clip + 1) * self._clip_ms
+        measure(Metric.LAG_S, max(0, left_ms) / 1000)
+        if error is None:
+            measure(Metric.CLIPS)
+        else:
+            measure(Metric.FAILURES, error=type(error).__name__)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """End the spans of clips that were broken off."""
+        for left in self._open.values():
+            left.end(error or InterruptedError())
+        self._open.clear()

@@ -26,9 +26,8 @@ from store.database import Store, open_store
 from store.driver import parse_url
 from store.embedded import USER, EmbeddedPostgres
 from store.home import Home
-from store.idle_stop import UsageLock
 from store.migrations import migrate
-from store.postmaster import PORT
+from store.postmaster import PORT, UsageLock
 from telemetry import tracing
 from tests.support import statement_cache
 from tests.support.full_suite import FULL, SHORT, examples, is_full

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.asking import Answer, level_of_confidence
-from domain.marked import marked
 from domain.skills import JudgedTrajectory
 from domain.trajectory import Failed
 from domain.words import (
@@ -13,6 +12,7 @@ from domain.words import (
     counted,
     format_number,
     format_time,
+    marked,
     translate,
     translate_sentence,
 )

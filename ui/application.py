@@ -20,16 +20,14 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.bootstrap import load_config_options
 
-from auth.connections import LimitedConnection, SignInMethods, sign_in_methods
-from auth.headers import SafeHeaders
+from auth.connections import LimitedConnection, SafeHeaders, SignInMethods, sign_in_methods
 from auth.middleware import RequireSignIn, SameOrigin, SessionStore
-from auth.oidc import secrets_file
-from auth.password import set_password_from_environment
 from auth.signin_page import SignInPage
+from auth.signing_in import secrets_file, set_password_from_environment
 from domain.errors import HomerError, SetupError
 from services.daemon import stop_when_unused
 from store.home import Home
-from store.idle_stop import UsageLock
+from store.postmaster import UsageLock
 from store.queries.rights import store_for
 from ui.ingestion import ALLOWED, MAX_UPLOAD_MB, UPLOADS_MB, VIEWER_UPLOADS_MB
 from ui.language import in_language

@@ -11,7 +11,6 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError, InputError
-from domain.marked import marked
 from domain.media import Video
 from domain.people import Correction, Forgotten, PersonOfVideo, tag_name, tags_in_words
 from domain.time import TimeSpan, parse_clock
@@ -20,6 +19,7 @@ from domain.words import (
     counted,
     format_span,
     join_words,
+    marked,
     translate,
     translate_sentence,
 )

@@ -9,9 +9,8 @@ from typing import Any
 import streamlit as st
 
 from domain.evaluation import QuestionPart
-from domain.marked import marked
 from domain.people import tags_in_words
-from domain.words import counted, format_number, shortened, translate
+from domain.words import counted, format_number, marked, shortened, translate
 from evals.layout import cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport
 from ui import charts

@@ -9,9 +9,8 @@ import streamlit as st
 
 from domain.errors import InputError, NotFound
 from domain.evaluation import EvaluationRun
-from domain.marked import marked
 from domain.people import tags_in_words
-from domain.words import translate, translate_sentence
+from domain.words import marked, translate, translate_sentence
 from evals.datasets import sources
 from evals.example import example_run
 from evals.export import as_csv, as_page

@@ -17,7 +17,7 @@ from domain.time import TimeSpan
 from domain.words import format_number, format_span, format_time, short_times, translate
 from flows.cut import cut_moment
 from library.moments import frame_at
-from models.yolox import coco_labels
+from models.objects_and_texts import coco_labels
 from store.database import Store
 from ui.formatting import escape_markdown
 from ui.media import stored_image

@@ -10,8 +10,7 @@ from html import escape
 
 import streamlit as st
 
-from domain.texts import JOINERS
-from domain.words import counted, format_number, printable, translate, without_markup
+from domain.words import JOINERS, counted, format_number, printable, translate, without_markup
 
 
 def format_duration(seconds: float) -> str:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import streamlit as st
 
 from domain.asking import Subtask
-from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import (
     AnswerProposed,
@@ -30,7 +29,7 @@ from domain.trajectory import (
     RoundClosed,
     TimeUp,
 )
-from domain.words import counted, format_number, translate, translate_sentence
+from domain.words import counted, format_number, marked, translate, translate_sentence
 from graphs.forks import ledger_before
 from library.rounds import History
 

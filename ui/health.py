@@ -13,7 +13,7 @@ from domain.people import tags_in_words
 from domain.words import counted, translate, translate_count, translate_sentence
 from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
-from retrieval.search_cost import searches_so_far
+from models.text_endpoint import searches_so_far
 from services.health import (
     Check,
     RecentFailure,

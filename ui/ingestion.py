@@ -11,9 +11,8 @@ from typing import Protocol
 import streamlit as st
 
 from domain.errors import HomerError, InputError
-from domain.ingesting import sum_of
-from domain.marked import marked
-from domain.words import capitalized, counted, format_span, translate, translate_sentence
+from domain.watching import sum_of
+from domain.words import capitalized, counted, format_span, marked, translate, translate_sentence
 from flows.addresses import delete_parts, is_address
 from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file

@@ -15,8 +15,7 @@ from string import Formatter
 
 import streamlit as st
 
-from domain.marked import marked
-from domain.words import ENGLISH, Reader, reader, translate
+from domain.words import ENGLISH, Reader, marked, reader, translate
 from ui.components import component
 
 CHOSEN = "language"

@@ -8,10 +8,9 @@ from functools import partial
 
 import streamlit as st
 
-from domain.marked import marked
 from domain.media import IdentityKind
 from domain.people import LibraryPerson, LikelySame, PersonOfVideo
-from domain.words import counted, format_number, format_span, join_words, translate
+from domain.words import counted, format_number, format_span, join_words, marked, translate
 from library import people as acts
 from people.likely_same import accept
 from store.database import Store

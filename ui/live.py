@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from auth.sessions import sign_path
+from auth.signing_in import sign_path
 from domain.asking import Question
 from domain.errors import HomerError, InputError
 from domain.media import Video

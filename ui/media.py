@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from auth.headers import CSP, SANDBOX
-from auth.sessions import is_signed
+from auth.connections import CSP, SANDBOX
+from auth.signing_in import is_signed
 from domain.errors import HomerError
 from perception.source import media_type, original_file, previews_of
 from store.database import Store, open_store

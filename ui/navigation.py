@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.media import Video
 from domain.time import parse_clock
-from domain.words import translate
+from domain.words import marked, translate
 from library.params import Page
 from library.videos import all_titles, videos_named
 from store.database import Store

@@ -9,11 +9,18 @@ from functools import partial
 import streamlit as st
 
 from domain.errors import NotFound
-from domain.marked import marked
 from domain.media import Video
 from domain.people import LibraryPerson, LikelySame, PersonOfVideo
 from domain.time import TimeSpan
-from domain.words import counted, format_span, format_time, join_words, translate, translate_count
+from domain.words import (
+    counted,
+    format_span,
+    format_time,
+    join_words,
+    marked,
+    translate,
+    translate_count,
+)
 from library import people as acts
 from store.database import Store
 from ui.app_state import page_state

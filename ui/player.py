@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from auth.sessions import sign_path
+from auth.signing_in import sign_path
 from domain.errors import InputError
 from domain.media import Video
 from domain.moments import Moment

@@ -6,12 +6,11 @@ from datetime import datetime
 
 import streamlit as st
 
-from domain.marked import marked
-from domain.recaps import linked_citations, parse_period
-from domain.words import format_time, translate
+from domain.built import linked_citations, parse_period
+from domain.words import format_time, marked, translate
 from flows.recap import recap_model, write_recap
 from flows.workspace import open_workspace
-from store.queries.recaps import recaps_page as page_of_recaps
+from store.queries.outline import recaps_page as page_of_recaps
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
 from ui.language import in_english

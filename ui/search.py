@@ -20,7 +20,7 @@ from library.library_search import (
 )
 from library.transcript import GROUPS
 from library.videos import newest_titles
-from retrieval.search_cost import recorded_search
+from models.text_endpoint import recorded_search
 from ui.app_state import PageState, page_state, show_error
 from ui.evidence import show_limits
 from ui.formatting import escape_markdown

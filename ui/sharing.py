@@ -15,12 +15,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from domain.errors import HomerError, NotFound
-from domain.marked import marked
 from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink, acting_user
 from domain.time import TimeSpan
-from domain.words import counted, format_span, format_time, reader, translate
+from domain.words import counted, format_span, format_time, marked, reader, translate
 from library.answers import answer_line, confidence_line, note_line
 from library.shared import SharedAnswer, load_shared
 from library.sharing import (

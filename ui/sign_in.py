@@ -10,11 +10,11 @@ from typing import Any
 
 import streamlit as st
 
-from auth.oidc import user_from_cookies, verified_name
+from auth.signing_in import user_from_cookies, verified_name
 from domain.errors import HomerError
 from domain.rights import Deed, acting_user
 from domain.words import translate
-from store.queries.audit import record_deed
+from store.queries.rights import record_deed
 from ui.components import component
 from ui.media import shared_store
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from domain.marked import marked, marked_each
 from domain.skills import Skill
-from domain.words import counted, format_number, translate
+from domain.words import counted, format_number, marked, marked_each, translate
 from evals.example import example_skills
 from flows.learning import learn_in_batches
 from flows.workspace import open_workspace

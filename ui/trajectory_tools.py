@@ -8,10 +8,9 @@ import streamlit as st
 
 from domain.asking import Action, Evidence, Mode
 from domain.errors import HomerError
-from domain.marked import marked
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
-from domain.words import counted, format_span, format_time, shortened, translate
+from domain.words import counted, format_span, format_time, marked, shortened, translate
 from graphs.forks import editable, plan_text, read_plan
 from graphs.replay import replay
 from library.answers import answer_line

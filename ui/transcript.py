@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from auth.sessions import sign_path
+from auth.signing_in import sign_path
 from domain.media import Video
 from domain.moments import Moment
 from domain.words import counted, format_time, translate
@@ -22,7 +22,7 @@ from library.transcript import (
     load_scenes,
     load_transcript,
 )
-from retrieval.search_cost import recorded_search
+from models.text_endpoint import recorded_search
 from ui.app_state import PageState, show_errors
 from ui.components import component
 from ui.evidence import show_limits

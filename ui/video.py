@@ -6,13 +6,18 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from domain.marked import marked
-from domain.media import ClipState, Video
+from domain.media import ClipState, Gap, Video
 from domain.memories import Edge, EdgeType
 from domain.moments import Event
 from domain.people import tags_in_words
-from domain.streams import Gap
-from domain.words import format_number, format_span, format_time, translate, translate_sentence
+from domain.words import (
+    format_number,
+    format_span,
+    format_time,
+    marked,
+    translate,
+    translate_sentence,
+)
 from flows.video_locks import is_watched
 from library.memory import (
     StreamDetails,

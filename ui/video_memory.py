@@ -6,11 +6,10 @@ from itertools import groupby
 
 import streamlit as st
 
-from domain.marked import marked
 from domain.media import Video
 from domain.moments import MemoryOfMoment
 from domain.people import tags_in_words
-from domain.words import format_span, format_time, join_words, translate
+from domain.words import format_span, format_time, join_words, marked, translate
 from library.moments import load_moment
 from library.strategies import askable_titles
 from store.database import Store

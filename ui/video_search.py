@@ -12,14 +12,18 @@ import streamlit as st
 
 from domain.asking import Evidence, Mode
 from domain.errors import HomerError, InputError
-from domain.marked import marked
 from domain.media import Video
 from domain.time import parse_clock_span
-from domain.words import counted, translate, translate_sentence
-from retrieval.images_alike import example_of_ref, image_example, is_image_ref
+from domain.words import counted, marked, translate, translate_sentence
+from models.text_endpoint import recorded_search
 from retrieval.relevance import close_evidence
-from retrieval.search_cost import recorded_search
-from retrieval.search_once import search_alike, search_once
+from retrieval.search_once import (
+    example_of_ref,
+    image_example,
+    is_image_ref,
+    search_alike,
+    search_once,
+)
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
 from ui.app_state import PageState, show_error
 from ui.evidence import show_limits, show_moment

@@ -13,16 +13,24 @@ from dataclasses import dataclass
 from pydantic import NonNegativeInt
 
 from agent.harness.constrain import letter
-from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState, names_image
+from domain.asking import (
+    STRUCTURE,
+    Action,
+    Evidence,
+    Ledger,
+    Question,
+    Subtask,
+    SubtaskState,
+    names_image,
+)
 from domain.base import Frozen
 from domain.errors import BlobGone
 from domain.people import TAG
-from domain.search import STRUCTURE
 from domain.settings import IMAGE_TOKENS
 from domain.skills import RoutedSkill, Tone
-from domain.texts import strip_invisible
 from domain.time import format_clock
 from domain.trajectory import EvidenceRetrieved, Neighbour
+from domain.words import strip_invisible
 from models.messages import Message, text_tokens
 
 FEW_REFS = 6

@@ -11,9 +11,19 @@ from string import ascii_uppercase
 
 from agent.harness.constrain import is_asked, words
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
-from domain.asking import Evidence, Mode, Question, Subtask, SubtaskState, Support
+from domain.asking import (
+    QUOTED,
+    Evidence,
+    Mode,
+    Question,
+    Quote,
+    Subtask,
+    SubtaskState,
+    Support,
+    answering,
+    quote_of,
+)
 from domain.ledger import SubtaskDraft
-from domain.search import QUOTED, Quote, answering, quote_of
 from domain.trajectory import EvidenceRetrieved
 from retrieval.heuristics.questions import statement
 

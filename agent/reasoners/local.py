@@ -19,9 +19,8 @@ from agent.reasoners.concluding import (
     supports,
 )
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
-from domain.asking import NOTE, Action, Mode, Support
+from domain.asking import NOTE, QUOTED, Action, Mode, Support, answering
 from domain.ledger import Edits, SubtaskDraft
-from domain.search import QUOTED, answering
 from domain.skills import combined_policy
 from domain.trajectory import Neighbour, Resolution
 

@@ -19,12 +19,12 @@ from agent.reasoners.llm import Caller
 from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.reply_schemas import with_schema
+from domain.asking import STRUCTURE, Quote, answering
 from domain.errors import BudgetExceeded, ModelError
 from domain.people import TAG
-from domain.search import STRUCTURE, Quote, answering
-from domain.texts import one_line
+from domain.sentences import ends_sentence, split_sentences
 from domain.trajectory import EvidenceRetrieved
-from domain.wording import ends_sentence, split_sentences
+from domain.words import one_line
 from models.messages import prompts_beside, system, text_tokens, user
 
 prompt = prompts_beside(__file__)

@@ -11,9 +11,9 @@ from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Assessment, Conclusion, Unreadable
 from domain.asking import IMAGE_KINDS, REF_KINDS, Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
-from domain.texts import make_storable
 from domain.time import parse_clock_span
 from domain.trajectory import ImageNote, Resolution
+from domain.words import make_storable
 from models.messages import prompts_beside
 
 prompt = prompts_beside(__file__)

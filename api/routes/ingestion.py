@@ -17,17 +17,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.app_state import ApiState, State
 from api.problems import RequestRefused, TooManyRequests
 from domain.errors import Busy, InputError, NotFound
-from domain.ingesting import IngestEstimate
 from domain.rights import Deed
+from domain.watching import IngestEstimate
 from flows.addresses import is_address
 from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, new_id
 from flows.uploads import first_file, paths_within
 from flows.workspace import Workspace
-from models.secrets import redacted_url
+from models.keys_and_packages import redacted_url
 from services.daemon import JobState
 from services.prefect import PrefectServer
-from store.queries.audit import record_deed
+from store.queries.rights import record_deed
 
 router = APIRouter(tags=["watching"])
 

@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from api.app_state import ApiState, State
 from domain.errors import BlobGone, NotFound
-from store.queries.frames import kept_frame
-from store.queries.keyframes import frame_of
+from store.queries.keyframes import frame_of, kept_frame
 from telemetry.logs import log_error
 
 router = APIRouter(tags=["images"])

@@ -21,7 +21,7 @@ from flows.workspace import Workspace
 from memory.write_clip import ClipWriter
 from memory.writers import make_writers
 from perception.decode import read_clips
-from perception.faces import box_iou
+from perception.faces_and_voices import box_iou
 from perception.perceive_clip import perceive
 from perception.source import probe
 from store.queries.identities import sightings_of

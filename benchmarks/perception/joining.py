@@ -18,7 +18,7 @@ from av.video.stream import VideoStream
 from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from perception.audio import decode_audio
+from perception.decode import decode_audio
 from perception.picture_stream import read_pictures
 from perception.source import probe
 

@@ -33,7 +33,7 @@ from benchmarks.perception.voices import (
 from domain.errors import InputError, SetupError
 from evals.tables import Bar
 from flows.workspace import Workspace
-from models.extras import EVALUATION
+from models.keys_and_packages import EVALUATION
 from models.profile import Profile
 from models.toolbox import Toolbox
 from perception.source import clips_of, probe

@@ -19,8 +19,8 @@ from domain.media import Sound
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from models.ports import Samples, SoundClassifier
-from perception.audio import decode_audio
-from perception.sounds import find_sounds
+from perception.decode import decode_audio
+from perception.hearing import find_sounds
 from perception.source import clips_of, probe
 
 RECORDINGS = Path(__file__).with_name("sounds.toml")

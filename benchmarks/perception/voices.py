@@ -19,11 +19,10 @@ from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from models.ports import Samples
 from models.toolbox import Toolbox
-from perception.audio import decode_audio
-from perception.decode import read_sound
+from perception.decode import decode_audio, read_sound
+from perception.faces_and_voices import find_turns
+from perception.hearing import recognise
 from perception.source import clips_of, probe
-from perception.speech import recognise
-from perception.voices import find_turns
 
 TRANSCRIBED = {
     "audio/pyannote_sample.flac": "audio/pyannote_sample.stm",

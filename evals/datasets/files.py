@@ -20,8 +20,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from domain.errors import InputError
-from domain.marked import marked
 from domain.time import TimeSpan
+from domain.words import marked
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from perception.source import SUFFIXES
 

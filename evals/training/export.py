@@ -22,8 +22,8 @@ from domain.rights import Deed
 from domain.time import format_clock
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved
 from store.files import make_private, open_private
-from store.queries.audit import record_deed
 from store.queries.learning import judged_records
+from store.queries.rights import record_deed
 from store.queries.trajectories import events_of, find_trajectory
 
 if TYPE_CHECKING:

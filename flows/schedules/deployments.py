@@ -41,7 +41,7 @@ from prefect.states import Cancelled
 from tzlocal import get_localzone_name
 
 from domain.errors import InputError, NotFound
-from domain.schedules import When
+from domain.watching import When
 from flows.schedules.kinds import (
     KINDS,
     ScheduleDraft,

@@ -15,18 +15,17 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from domain.errors import Busy, InputError, MediaError, SetupError
-from domain.ingesting import Watched
+from domain.watching import Watched
 from domain.words import counted
 from flows.watching import Listener, watch_files
 from flows.workspace import Workspace
-from models.extras import Extra
-from models.secrets import redact, redacted_url, secrets_of_url
+from models.keys_and_packages import Extra, redact, redacted_url, secrets_of_url
 from perception.allowed_hosts import AllowedHosts, connections_limited_to
 from perception.source import media_in, video_id
 from store.database import Store
 from store.files import make_private
-from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
+from store.queries.rights import deleted_videos
 from store.queries.videos import processed_items, record_processed
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")

@@ -18,9 +18,9 @@ from typing import Annotated, Any, Self, get_origin
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
 from domain.base import Frozen, first_problem
+from domain.built import PeriodKind
 from domain.errors import InputError, NotFound, SetupError
-from domain.recaps import PeriodKind
-from domain.schedules import When, parse_when
+from domain.watching import When, parse_when
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from itertools import product
 from pathlib import Path
 
+from domain.built import Period
 from domain.errors import Busy, InputError, ModelError, NotFound
-from domain.ingesting import Watched
-from domain.recaps import Period
+from domain.watching import Watched
 from domain.words import counted
 from flows.alert_delivery import judge_and_deliver
 from flows.build import build as build_memory

@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 
 from domain.media import Percept, Sighting, Utterance
+from domain.sentences import describe_by_time
 from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
 from domain.time import TimeSpan, merge_close_spans
-from domain.wording import describe_by_time
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
 from models.messages import join_lines, prompts_beside, sanitise, sanitise_generated, text_tokens

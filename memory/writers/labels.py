@@ -133,19 +133,18 @@ class Salience:
 
 def _terms_with(phrase: _Phrase, others: Iterable[_Phrase]) -> list[_Phrase]:
     """Return the terms that a phrase is often a part of, best first: "dark energy" of "energy"."""
-    least = max(2.0, TERM_SHARE * phrase.lines)
+    least, size = max(2.0, TERM_SHARE * phrase.lines), len(phrase.key)
     longer = [
         other
         for other in others
-        if len(other.key) > len(phrase.key) and other.lines >= least and _holds(other, phrase)
+        if len(other.key) > size
+        and other.lines >= least
+        and any(
+            other.key[start : start + size] == phrase.key
+            for start in range(len(other.key) - size + 1)
+        )
     ]
     return sorted(longer, key=lambda one: -one.score)
-
-
-def _holds(longer: _Phrase, shorter: _Phrase) -> bool:
-    size = len(shorter.key)
-    starts = range(len(longer.key) - size + 1)
-    return any(longer.key[start : start + size] == shorter.key for start in starts)
 
 
 def _fits(one: _Phrase, chosen: Sequence[_Phrase], most_words: int) -> bool:

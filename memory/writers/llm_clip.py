@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
@@ -26,9 +27,13 @@ from memory.writers.clip_page import (
     fit_parts,
     prompt_parts,
 )
-from memory.writers.keyframe_descriptions import checked_descriptions, fill_descriptions
 from memory.writers.labels import content_words
-from memory.writers.local_clip import DEFAULTS, LocalClipWriter
+from memory.writers.local_clip import (
+    DEFAULTS,
+    LocalClipWriter,
+    checked_descriptions,
+    fill_descriptions,
+)
 from memory.writers.port import ClipContext
 from models.chat import Replay, Sink, StructuredChat
 from models.messages import (
@@ -103,15 +108,12 @@ class WrittenClip(BaseModel):
     @classmethod
     def _drop_unreadable(cls, value: object) -> object:
         """Drop descriptions that cannot be read: none of them is worth the clip's memory."""
-        return [one for one in value if _is_readable(one)] if isinstance(value, list) else []
-
-
-def _is_readable(described: object) -> bool:
-    try:
-        WrittenKeyframe.model_validate(described)
-    except ValidationError:
-        return False
-    return True
+        readable = []
+        for one in value if isinstance(value, list) else ():
+            with suppress(ValidationError):
+                WrittenKeyframe.model_validate(one)
+                readable.append(one)
+        return readable
 
 
 class WrittenMore(BaseModel):
@@ -381,9 +383,11 @@ def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> lis
     """Return what is wrong with a written clip, for the model to put right."""
     known_tags = people.tags()
     listing = ", ".join(sorted(known_tags)) or "none: describe people in words"
+    tags = [match[0] for line in written.lines for match in TAG.finditer(line.text)]
+    tags += [one.tag if TAG.fullmatch(one.tag) else sanitise(one.tag) for one in written.names]
     complaints = [
         f"{tag} does not exist; the tags of this clip are: {listing}"
-        for tag in dict.fromkeys(_tags_in(written))
+        for tag in dict.fromkeys(tags)
         if tag not in known_tags
     ]
     complaints += [
@@ -397,14 +401,6 @@ def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> lis
     ]
     complaints += [f"{sanitise(ref)} is no known fact: leave it out" for ref in unknown_facts]
     return complaints if written.lines else [*complaints, "there are no lines: write at least one"]
-
-
-def _tags_in(written: WrittenClip) -> Iterable[str]:
-    for line in written.lines:
-        yield from (match[0] for match in TAG.finditer(line.text))
-    yield from (
-        sanitise(name.tag) if not TAG.fullmatch(name.tag) else name.tag for name in written.names
-    )
 
 
 def _is_pair(pair: WrittenSame, people: ClipPeople) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from domain.errors import ModelError, NoReply, ReplayMiss
-from domain.memories import OpenEdge, OpenSegment
+from domain.memories import OpenSegment
 from domain.settings import MemorySettings
 from memory.patches import WrittenPatch
 from memory.writers.clip_page import subsample
@@ -114,10 +114,15 @@ class LlmEventWriter:
             room, taken = 2 * self._context // 3, sum(map(text_tokens, _memory_lines(window)))
             lines = subsample(lines, len(lines) * min(room, taken) // max(1, taken))
         labels = {segment.number: segment.label for segment in window.previous}
+        edges = []
+        for edge in window.edges:
+            source, target = (sanitise_generated(labels[end]) for end in edge.key[:2])
+            link = f'"{source}" {edge.relation} "{target}" ({edge.confidence:.2f})'
+            edges.append(f"{link}: {sanitise_generated(edge.rationale)}")
         page = prompt(
             "events",
             previous=join_lines(_segment_line(segment, window) for segment in window.previous),
-            edges=join_lines(_edge_line(edge, labels) for edge in window.edges),
+            edges=join_lines(edges),
             related=join_lines(_segment_line(segment, window) for segment in window.related),
             new=", ".join(str(clip) for clip in window.new),
             memories=join_lines(_memory_lines(replace(window, lines=lines))),
@@ -159,12 +164,6 @@ def _segment_line(segment: OpenSegment, window: EventWindow) -> str:
     label = sanitise_generated(segment.label)
     summary = sanitise_generated(window.people.display(segment.summary))
     return f'"{label}" ({window.span(segment.clips)}, clips {clips}): {summary}'
-
-
-def _edge_line(edge: OpenEdge, labels: Mapping[int, str]) -> str:
-    source, target = (sanitise_generated(labels[end]) for end in edge.key[:2])
-    why = sanitise_generated(edge.rationale)
-    return f'"{source}" {edge.relation} "{target}" ({edge.confidence:.2f}): {why}'
 
 
 def _memory_lines(window: EventWindow) -> Iterable[str]:

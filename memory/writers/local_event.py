@@ -18,9 +18,9 @@ import numpy as np
 
 from domain.built import RULES
 from domain.memories import BACKGROUND_SOURCES, MemorySource, OpenSegment, Relation
+from domain.sentences import split_sentences
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from domain.wording import split_sentences
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.labels import (
     CutLimits,

@@ -83,10 +83,8 @@ class WaitingClip(NamedTuple):
 
 
 def queue_clip(session: Session, video: str, clip: int) -> None:
-    """Note that a clip is to be judged, if there is an alert about its video.
-
-    It is called in the transaction that stores the clip, so that no clip is missed.
-    """
+    """Note that a clip is to be judged, if there is an alert about its video."""
+    # It is called in the transaction that stores the clip, so that no clip is missed.
     queue = """
         INSERT INTO alert_clips (video_id, clip) SELECT :video, :clip
         WHERE EXISTS (SELECT FROM alerts WHERE video_id IS NULL OR video_id = :video)
@@ -98,9 +96,9 @@ def queue_clip(session: Session, video: str, clip: int) -> None:
 def queue_segments(session: Session, video: str, clip: int) -> None:
     """Note that the segments written after a clip are to be judged, if its video is being watched.
 
-    It is called in the transaction that stores them. Those of a video that was watched earlier
-    are not judged: what happened there is long past.
+    It is called in the transaction that stores them.
     """
+    # Those of a video that was watched earlier are not judged: what happened there is long past.
     queue = """
         INSERT INTO alert_clips (video_id, clip, segments) SELECT id, :clip, true
         FROM videos WHERE id = :video AND state = :watching
@@ -123,17 +121,14 @@ _IS = "video_id = :video AND clip = :clip AND segments = :segments"
 
 
 def count_attempt(session: Session, waiting: WaitingClip) -> None:
-    """Count a failed attempt at judging a clip."""
     count = f"UPDATE alert_clips SET attempts = attempts + 1 WHERE {_IS}"
     session.execute(text(count), waiting._asdict())
 
 
 def take_clip(session: Session, waiting: WaitingClip) -> bool:
-    """Take a clip off those that wait; return False if another process did.
-
-    Until this transaction ends no other one judges clips of the video, so that each sees the
-    hits of the other.
-    """
+    """Take a clip off those that wait; return False if another process did."""
+    # Until this transaction ends no other one judges clips of the video, so that each sees the hits
+    # of the other.
     lock = "SELECT FROM alert_clips WHERE video_id = :video ORDER BY clip, segments FOR UPDATE"
     session.execute(text(lock), waiting._asdict()).all()
     take = f"DELETE FROM alert_clips WHERE {_IS} RETURNING clip"

@@ -1,9 +1,4 @@
-"""Which blobs are in use.
-
-Rows and files cannot change in one transaction. So a writer holds a shared lock from before it puts
-a blob until its row is committed, and whoever removes files holds the lock exclusively: a file with
-a row is never removed. Files that a killed writer left without a row are swept later.
-"""
+"""Which blobs are in use."""
 
 from __future__ import annotations
 
@@ -32,6 +27,9 @@ def own_library_id(session: Session) -> str:
     return session.scalars(select(LibraryRow.id)).one()
 
 
+# Rows and files cannot change in one transaction. So a writer holds a shared lock from before it
+# puts a blob until its row is committed, and whoever removes files holds the lock exclusively: a
+# file with a row is never removed. Files that a killed writer left without a row are swept later.
 def lock_blobs_shared(session: Session) -> None:
     """Lock blobs against removal until this transaction ends; call it before the first put."""
     lock_until_commit(session, BLOBS, shared=True)
@@ -132,7 +130,6 @@ def size_of_recordings(session: Session, video_id: str) -> int:
 
 
 def drop_recordings(session: Session, video_id: str) -> None:
-    """Remove the recordings of a video from its rows."""
     _drop(session, StreamClipRow.video_id == video_id)
 
 

@@ -272,13 +272,14 @@ def clips_with_words(
     )
     with reading_driver(database).cursor(binary=True) as cursor:
         rows = cursor.execute(statement, parameters, prepare=False).fetchall()
-    return {word: _unpack_counts(data) for word, data in rows if data}
-
-
-def _unpack_counts(data: bytes) -> NDArray[np.int64]:
-    """Unpack pairs (scope, clip) of eight bytes and count equal ones, shape (K, 3)."""
-    pairs, counts = np.unique(np.frombuffer(data, dtype=">i8").astype(np.int64), return_counts=True)
-    return np.stack([pairs >> 32, pairs & 0xFFFFFFFF, counts], axis=1)
+    found = dict[int, NDArray[np.int64]]()
+    for word, data in rows:
+        if data:
+            # Pairs (scope, clip) of eight bytes; equal ones are counted.
+            packed = np.frombuffer(data, dtype=">i8").astype(np.int64)
+            pairs, counts = np.unique(packed, return_counts=True)
+            found[word] = np.stack([pairs >> 32, pairs & 0xFFFFFFFF, counts], axis=1)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,15 +354,14 @@ _STORED_LINES = """
 
 
 def read_lines(connection: Reader, ids: Collection[int]) -> dict[int, StoredLine]:
-    """Return stored lines by id."""
     rows = reading_driver(connection).execute(_STORED_LINES, (sorted(ids),)).fetchall()
     return {row[0]: StoredLine._make(row) for row in rows}
 
 
 # Which videos of a large view have the words of a question.
 
+# Searches that more lines match are left out: they tell videos too little apart.
 FREQUENT = 2_000
-"""Searches that more lines match are left out: they tell videos too little apart."""
 _FREQUENCIES = """
     SELECT word, freq * c.reltuples
     FROM unnest(%(words)s::text[]) AS given (word)
@@ -375,10 +375,8 @@ _FREQUENCIES = """
 
 
 def frequent_words(database: Reader, words: Sequence[str]) -> set[str]:
-    """Return those of these words that more than ``FREQUENT`` lines have, as Postgres estimates.
-
-    It knows the most common words of a table since it was analysed last.
-    """
+    """Return those of these words that more than ``FREQUENT`` lines have, as Postgres estimates."""
+    # It knows the most common words of a table since it was analysed last.
     rows = reading_driver(database).execute(_FREQUENCIES, {"words": list(words)}).fetchall()
     return {word for word, lines in rows if lines > FREQUENT}
 

@@ -25,6 +25,7 @@ from domain.people import (
     Correction,
     CorrectionKind,
     Identity,
+    IdentityStatement,
     KnownName,
 )
 from domain.time import TimeSpan
@@ -208,9 +209,14 @@ def characters_of_rows(
         by_users = [name for n in (number, *sorted(joined)) for name in given[video, n]]
         one = _character(number, rows, by_users, [of_identity[row[0]] for row in rows])
         found.setdefault(video, []).append(one)
-    for video, characters in found.items():
+    for characters in found.values():
+        # An alias that is somebody's name by now is left out.
         taken = {one.character.name for one in characters}
-        found[video] = [_without_aliases(one, taken) for one in characters]
+        for place, one in enumerate(characters):
+            aliases = tuple(name for name in one.character.aliases if name not in taken)
+            if aliases != one.character.aliases:
+                character = one.character.model_copy(update={"aliases": aliases})
+                characters[place] = replace(one, character=character)
     return found
 
 
@@ -248,13 +254,6 @@ def _unique(names: Iterable[KnownName]) -> tuple[KnownName, ...]:
     return tuple({name.name.casefold(): name for name in reversed([*names])}.values())[::-1]
 
 
-def _without_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
-    aliases = tuple(name for name in one.character.aliases if name not in taken)
-    if aliases == one.character.aliases:
-        return one
-    return replace(one, character=one.character.model_copy(update={"aliases": aliases}))
-
-
 def preferred_name(names: Sequence[KnownName]) -> str | None:
     """Return the most trusted name, the oldest among equals."""
     best = max(
@@ -265,26 +264,16 @@ def preferred_name(names: Sequence[KnownName]) -> str | None:
     return best.name if best else None
 
 
-class StatedSupport(NamedTuple):
-    """Support for a face being a voice, both as row ids: from a clip, or in all until then."""
-
-    clip: int
-    face: int
-    voice: int
-    support: float
-    reason: str = ""
-
-
 def stated_support(
     session: Session, video_id: str, voices: Collection[int] | None = None
-) -> list[StatedSupport]:
-    """Return all statements, or those of these voices, in order of voices and clips."""
+) -> list[IdentityStatement]:
+    """Return all statements, or of these voices, by row ids, in order of voices and clips."""
     row = IdentityStatementRow
-    query = select(row.clip, row.face_id, row.voice_id, row.support)
+    query = select(row.clip, row.face_id.label("face"), row.voice_id.label("voice"), row.support)
     query = query.where(row.video_id == video_id).order_by(row.voice_id, row.clip, row.id)
     if voices is not None:
         query = query.where(is_any_of(row.voice_id, voices))
-    return [StatedSupport(*fields) for fields in session.execute(query)]
+    return [IdentityStatement(**fields) for fields in session.execute(query).mappings()]
 
 
 def identities_of(
@@ -436,22 +425,27 @@ def _correction(row: CorrectionRow) -> Correction:
     )
 
 
-def claims_of(session: Session, video_id: str, last_clip: int) -> list[StatedSupport]:
+def claims_of(session: Session, video_id: str, last_clip: int) -> list[IdentityStatement]:
     """Return the total support of each face and voice until a clip, with the latest reason."""
     row = IdentityStatementRow
     last = func.max(row.id)
     totals = (
-        select(row.face_id, row.voice_id, func.sum(row.support).label("total"), last.label("last"))
+        select(
+            row.face_id.label("face"),
+            row.voice_id.label("voice"),
+            func.sum(row.support).label("support"),
+            last.label("last"),
+        )
         .where(row.video_id == video_id, row.clip <= last_clip)
         .group_by(row.face_id, row.voice_id)
         .subquery()
     )
     query = (
-        select(row.clip, totals.c.face_id, totals.c.voice_id, totals.c.total, row.reason)
+        select(row.clip, totals.c.face, totals.c.voice, totals.c.support, row.reason)
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [StatedSupport._make(fields) for fields in session.execute(query)]
+    return [IdentityStatement(**fields) for fields in session.execute(query).mappings()]
 
 
 def appearances_of(

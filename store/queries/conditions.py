@@ -41,10 +41,8 @@ def is_left() -> ColumnElement[bool]:
 
 
 def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
-    """Return the condition that an integer column is one of ``values``.
-
-    They are one array parameter, since Postgres takes at most 65 535 parameters.
-    """
+    """Return the condition that an integer column is one of ``values``."""
+    # They are one array parameter, since Postgres takes at most 65 535 parameters.
     condition: ColumnElement[bool] = column == any_(cast(sorted(set(values)), ARRAY(BigInteger)))
     return condition
 
@@ -57,13 +55,18 @@ def is_any_text(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
 
 
 def text_array(values: Collection[str]) -> str:
-    """Return texts as the literal of a Postgres array, to be cast to ``text[]``.
-
-    psycopg takes 3 microseconds for each value of a list, which is long for every id of a library.
-    """
+    """Return texts as the literal of a Postgres array, to be cast to ``text[]``."""
+    # psycopg takes 3 microseconds for each value of a list, which is long for every id of a
+    # library.
     if any(mark in "".join(values) for mark in '\\"'):
         values = [value.replace("\\", "\\\\").replace('"', '\\"') for value in values]
     return '{"' + '","'.join(values) + '"}' if values else "{}"
+
+
+def has_any_clip(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
+    """Return the condition that an array of clips has one of these."""
+    overlaps: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
+    return overlaps
 
 
 def valid_at(row: Any, clip: int | ColumnElement[int]) -> ColumnElement[bool]:

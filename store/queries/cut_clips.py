@@ -6,9 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
     Text,
     and_,
     any_,
@@ -274,7 +271,6 @@ def delete_identities(session: Session, video_id: str, ids: Collection[int]) -> 
 
 
 def move_first_clips(session: Session, first: Mapping[int, int]) -> None:
-    """Move the first clips of identities forward to these."""
     for row, clip in first.items():
         known = and_(IdentityRow.id == row, IdentityRow.first_clip < clip)
         session.execute(update(IdentityRow).where(known).values(first_clip=clip))
@@ -358,9 +354,3 @@ def result_texts(session: Session, video_id: str) -> Iterator[tuple[tuple[str, s
 def delete_result(session: Session, key: tuple[str, str, str]) -> None:
     row = EvalResultRow
     session.execute(delete(row).where(row.run == key[0], row.arm == key[1], row.question == key[2]))
-
-
-def has_any_clip(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
-    """Return the condition that an array of clips has one of these."""
-    overlaps: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
-    return overlaps

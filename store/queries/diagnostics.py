@@ -57,7 +57,6 @@ def recent_failed_runs(session: Session, limit: int) -> list[tuple[str, str, dat
 
 
 def database_bytes(session: Session) -> int:
-    """Return the size of the database on its disk in bytes."""
     return session.scalar(select(func.pg_database_size(func.current_database()))) or 0
 
 

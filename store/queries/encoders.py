@@ -1,8 +1,4 @@
-"""The encoders whose vectors a library has: one of texts, one of images.
-
-Another encoder gives every row a vector beside the one it has (``next_embedding``). When all have
-one, the library is changed over in one transaction.
-"""
+"""The encoders whose vectors a library has: one of texts, one of images."""
 
 from __future__ import annotations
 
@@ -58,7 +54,6 @@ class LibraryEncoders(NamedTuple):
 
 
 def encoders_of_library(database: Reader) -> LibraryEncoders:
-    """Return the names of the library's encoders."""
     row = reading_driver(database).execute("SELECT text_encoder, image_encoder FROM library")
     return LibraryEncoders(*row.fetchall()[0])
 
@@ -121,8 +116,11 @@ def require_encoders(session: Session, encoders: LibraryEncoders) -> None:
             require_encoder(session, name, images=images)
 
 
-# Changing a library to other encoders: rows that have no vector beside theirs yet are counted, and
-# read in batches. Pictures that have no vector at all are among them; every text has one.
+# Changing a library to other encoders: another one gives every row a vector beside the one it has
+# (``next_embedding``), and when all have one, the library is changed over in one transaction.
+#
+# Rows that have no vector beside theirs yet are counted, and read in batches. Pictures that have no
+# vector at all are among them; every text has one.
 
 _MEMORY_LEFT: LiteralString = "m.embedding IS NOT NULL AND (:anew OR m.next_embedding IS NULL)"
 _FRAME_LEFT: LiteralString = (
@@ -288,11 +286,9 @@ def change_over(session: Session, *, images: bool) -> None:
 
 
 def lock_encoders(session: Session) -> None:
-    """Keep others from storing vectors until the transaction ends.
-
-    Whoever stores vectors calls ``require_encoder`` before it changes any row: the two would wait
-    for each other otherwise.
-    """
+    """Keep others from storing vectors until the transaction ends."""
+    # Whoever stores vectors calls ``require_encoder`` before it changes any row: the two would wait
+    # for each other otherwise.
     session.execute(select(LibraryRow.id).with_for_update())
 
 

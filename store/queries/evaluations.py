@@ -127,7 +127,6 @@ def plan_slots(session: Session, run: str, slots: Sequence[Slot]) -> None:
 
 
 def set_trajectory(session: Session, run: str, slot: Slot, trajectory: str) -> None:
-    """Set the trajectory that answers a question of a run."""
     session.execute(
         update(EvalResultRow).where(*_is_slot(run, slot)).values(trajectory_id=trajectory)
     )

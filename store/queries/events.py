@@ -1,4 +1,4 @@
-"""Segments, edges and patches: read as of a clip, changed by closing and opening revisions."""
+"""Segments, edges and patches: read as of a clip, revised, and cut where clips are deleted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
@@ -34,7 +34,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.media import ClipState
 from domain.memories import AbsorbedSegment, OpenEdge, OpenSegment
 from domain.time import TimeSpan
-from store.queries.conditions import is_any_of, is_any_text
+from store.queries.conditions import has_any_clip, is_any_of, is_any_text
 from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow, VideoRow
 
 EDGES = select(
@@ -139,11 +139,9 @@ def open_segment(number: int, row: SegmentRevisionRow) -> OpenSegment:
 def open_segments_near(
     session: Session, video_id: str, *, labels: Collection[str] = (), clips: Collection[int] = ()
 ) -> dict[int, OpenSegment]:
-    """Return the open segments with one of these labels or clips, by id, in order of number.
-
-    Each of the two is looked up in its own index before the join: a planner without statistics of
-    fresh tables would otherwise scan all segments of the video.
-    """
+    """Return the open segments with one of these labels or clips, by id, in order of number."""
+    # Each of the two is looked up in its own index before the join: a planner without statistics of
+    # fresh tables would otherwise scan all segments of the video.
     wanted = {"labels": sorted(set(labels)), "clips": sorted(set(clips))}
     given = {name: values for name, values in wanted.items() if values}
     if not given:
@@ -155,10 +153,8 @@ def open_segments_near(
 
 @cache
 def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
-    """Return the query for the given conditions.
-
-    It is cached, since building it takes longer than running it.
-    """
+    """Return the query for the given conditions."""
+    # It is cached, since building it takes longer than running it.
     row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
     labels = bindparam("labels", type_=ARRAY(Text))
     clips = bindparam("clips", type_=ARRAY(BigInteger))
@@ -292,3 +288,141 @@ def done_spans(
         ClipRow.state == ClipState.DONE,
     )
     return clip_spans(session, video_id, session.scalars(done))
+
+
+CUT_RATIONALE = "Part of what this rested on was deleted."
+"""The rationale of an edge whose original one was deleted."""
+
+
+class CutRevision(NamedTuple):
+    """A segment revision to be rewritten: its row, its segment, its remaining clips.
+
+    ``number`` is the segment's; ``from_clip`` the clip after which the revision is valid.
+    """
+
+    row: int
+    segment: int
+    number: int
+    clips: tuple[int, ...]
+    from_clip: int
+
+
+def cut_segments(
+    session: Session, video_id: str, clips: Collection[int]
+) -> tuple[set[int], list[CutRevision]]:
+    """Delete revisions of these clips alone, and remove the clips from the others.
+
+    Returns:
+        The segments that held any of the clips, by id, and the revisions to be rewritten.
+    """
+    row = SegmentRevisionRow
+    query = select(row, SegmentRow.number).join(SegmentRow, SegmentRow.id == row.segment_id)
+    query = query.where(SegmentRow.video_id == video_id, has_any_clip(row.clips, clips))
+    touched: set[int] = set()
+    remaining: list[CutRevision] = []
+    for revision, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
+        touched.add(revision.segment_id)
+        clips_left = tuple(clip for clip in revision.clips if clip not in clips)
+        if clips_left:
+            remaining.append(
+                CutRevision(
+                    revision.id, revision.segment_id, number, clips_left, revision.from_clip
+                )
+            )
+            revision.clips, revision.history = list(clips_left), []
+        else:
+            session.delete(revision)
+    session.flush()
+    # Delete segments without revisions, with their edges; start others' edges when they start.
+    row, edge = SegmentRevisionRow, EdgeRow
+    begins = select(row.segment_id, func.min(row.from_clip)).where(row.segment_id.in_(touched))
+    first: dict[int, int] = dict(session.execute(begins.group_by(row.segment_id)).all())
+    session.execute(delete(SegmentRow).where(SegmentRow.id.in_(set(touched) - first.keys())))
+    for segment, clip in first.items():
+        ends = or_(edge.source_id == segment, edge.target_id == segment)
+        session.execute(delete(edge).where(ends, edge.to_clip <= clip))
+        session.execute(update(edge).where(ends, edge.from_clip < clip).values(from_clip=clip))
+    return touched, remaining
+
+
+def revisions_of_clips(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
+    row = SegmentRevisionRow
+    query = select(row.id).join(SegmentRow, SegmentRow.id == row.segment_id)
+    return set(
+        session.scalars(
+            query.where(SegmentRow.video_id == video_id, has_any_clip(row.clips, clips))
+        )
+    )
+
+
+def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
+    """Delete edges that rest on these clips alone; remove the clips from the others.
+
+    Returns:
+        The segments at their ends.
+    """
+    row = EdgeRow
+    ends: set[int] = set()
+    query = select(row).where(row.video_id == video_id, has_any_clip(row.evidence, clips))
+    for edge in session.scalars(query):
+        ends |= {edge.source_id, edge.target_id}
+        clips_left = [clip for clip in edge.evidence if clip not in clips]
+        if clips_left:
+            edge.evidence, edge.rationale = clips_left, CUT_RATIONALE
+        else:
+            session.delete(edge)
+    session.flush()
+    return ends
+
+
+def load_cut_revision(session: Session, row_id: int) -> CutRevision:
+    row = SegmentRevisionRow
+    query = select(row.segment_id, SegmentRow.number, row.clips, row.from_clip)
+    query = query.join(SegmentRow, SegmentRow.id == row.segment_id).where(row.id == row_id)
+    segment, number, clips, from_clip = session.execute(query).one()
+    return CutRevision(row_id, segment, number, tuple(clips), from_clip)
+
+
+def labels_of_other_segments(session: Session, video_id: str, segment: int) -> set[str]:
+    row = SegmentRevisionRow
+    query = select(row.label).join(SegmentRow, SegmentRow.id == row.segment_id)
+    others = and_(SegmentRow.video_id == video_id, row.segment_id != segment)
+    return set(session.scalars(query.where(others)))
+
+
+def rewrite_revision(
+    session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
+) -> None:
+    made = {"embedding": list(vector), "next_embedding": None}
+    values = {"label": label, "summary": summary, "history": [], **made}
+    row = SegmentRevisionRow
+    session.execute(update(row).where(row.id == revision).values(values))
+
+
+def rewrite_patches(session: Session, video_id: str, clips: Collection[int]) -> None:
+    """Rewrite patches that may quote these clips from the current graph.
+
+    What their writers proposed is dropped: call it once the graph is final.
+    """
+    query = select(PatchRow).where(PatchRow.video_id == video_id, PatchRow.at_clip >= min(clips))
+    for patch in session.scalars(query):
+        row = SegmentRevisionRow
+        revisions = select(row.label, row.summary, row.clips)
+        revisions = revisions.join(SegmentRow, SegmentRow.id == row.segment_id)
+        revisions = revisions.where(SegmentRow.video_id == video_id, row.from_clip == patch.at_clip)
+        steps = [
+            {
+                "segments": [
+                    {"label": label, "summary": summary, "clips": list(clips), "extends": None}
+                    for label, summary, clips in session.execute(
+                        revisions.order_by(SegmentRow.number)
+                    )
+                ],
+                "edges": [],
+            }
+        ]
+        unsettled = [c for c in patch.applied["unsettled"] if c not in clips]
+        patch.applied = {"steps": steps, "unsettled": unsettled}
+        patch.dropped = []
+        patch.pending = [clip for clip in patch.pending if clip not in clips]
+    session.flush()

@@ -131,7 +131,6 @@ def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
 
 
 def copy_builds(session: Session, video_id: str) -> Iterator[Copy]:
-    """Yield a copy of every row that strategies built of a video."""
     of_video = select(NodeRow.id).where(NodeRow.video_id == video_id)
     for table in (BuildRow, KeeperRow, FrameRow, NodeRow, EntityRow, RelationRow):
         yield from copy_table_rows(session, table, table.video_id == video_id)
@@ -256,7 +255,6 @@ def row_condition(row: NamedRow) -> ColumnElement[bool]:
 
 
 def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> None:
-    """Replace texts or the vector of the row."""
     session.execute(update(row.table).where(row_condition(row)).values(dict(values)))
 
 
@@ -273,7 +271,6 @@ def clip_of_row(session: Session, row: NamedRow) -> int:
 
 
 def summary_of(session: Session, revision: int) -> tuple[str, str]:
-    """Return the label and summary of a segment revision."""
     row = session.get_one(SegmentRevisionRow, revision)
     return row.label, row.summary
 

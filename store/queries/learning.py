@@ -80,7 +80,6 @@ def count_unlearned(session: Session) -> int:
 
 
 def comparable_answers(session: Session) -> list[ComparedAnswer]:
-    """Return all judged answers with their comparison keys."""
     rows = session.execute(
         select_with_comparison_key(JudgementRow.trajectory_id, JudgementRow.right)
     )
@@ -166,7 +165,6 @@ def recurring_patterns(session: Session, least: int, size: int) -> list[tuple[Pa
 def link_observations(
     session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill
 ) -> None:
-    """Record which observations a skill was made of."""
     observation = ObservationRow
     session.execute(
         update(observation)

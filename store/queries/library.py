@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.media import ClipState
 from domain.memories import Memory, Scope
-from domain.texts import make_storable
+from domain.words import make_storable
 from store.queries.conditions import (
     IN_VIEW,
     Reader,
@@ -25,7 +25,7 @@ from store.queries.conditions import (
     last_clip_of,
     reading_driver,
 )
-from store.queries.transcript import MARK_END, MARK_START, spoken_line
+from store.queries.memories import MARK_END, MARK_START, spoken_line
 from store.queries.videos import FINISHED_STATES
 from store.tables.library import SavedSearchRow
 from store.tables.schema import (
@@ -177,8 +177,8 @@ def _title_has(words: str) -> list[ColumnElement[bool]]:
 
 # The lines of a whole library that a search finds, with the videos and kinds that have them.
 
+# Lines with the words among which the best are found: a frequent word is in half of a library.
 MOST_MATCHES = 2_000
-"""Lines with the words among which the best are found: a frequent word is in half of a library."""
 CLOSE_TO_FRAME_MS = 60_000
 """How far the picture of a line is from its moment, at most."""
 

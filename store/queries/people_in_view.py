@@ -178,8 +178,6 @@ def nearest_identities(
 ) -> dict[int, str]:
     """Return the identities of other videos with the nearest exemplars, each with its video.
 
-    Through the HNSW index, where a library has it, the search is approximate.
-
     Args:
         vectors: What is searched for, shape (N, D), each of length 1.
         model: The model that made the vectors; those of others are left out.
@@ -187,6 +185,7 @@ def nearest_identities(
             the search would keep the database from using the index.
         min_cosine: The least cosine of such an exemplar.
     """
+    # Through the HNSW index, where a library has it, the search is approximate.
     size = vectors.shape[1]
     driver = reading_driver(session)
     if has_index(session, size, EXEMPLARS):

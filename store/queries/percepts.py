@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from domain.media import (
     IdentityKind,
-    Keyframe,
     Percept,
     ScreenText,
     SeenObject,
@@ -68,7 +67,16 @@ def add_percept(
     where = {"video_id": video_id, "clip": percept.clip.index}
     for encoder in {k.image_encoder for k in percept.keyframes if k.image_encoder}:
         require_encoder(session, encoder, images=True)
-    _insert(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
+    keyframes = [
+        where
+        | k.model_dump(exclude={"vector", "likeness", "image_encoder"})
+        | {
+            "embedding": None if k.vector is None else list(k.vector),
+            "likeness_vector": None if k.likeness is None else list(k.likeness),
+        }
+        for k in percept.keyframes
+    ]
+    _insert(session, KeyframeRow, keyframes)
     _insert(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
     _insert(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
@@ -105,13 +113,6 @@ def add_percept(
 def _insert(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
     if rows:
         session.execute(insert(table), rows)
-
-
-def _keyframe(frame: Keyframe) -> dict[str, Any]:
-    return frame.model_dump(exclude={"vector", "likeness", "image_encoder"}) | {
-        "embedding": None if frame.vector is None else list(frame.vector),
-        "likeness_vector": None if frame.likeness is None else list(frame.likeness),
-    }
 
 
 def _on_keyframe(item: ScreenText | SeenObject) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from domain.skills import Skill
-from domain.texts import make_storable
+from domain.words import make_storable
 from store.tables.schema import CharacterNameRow, SkillRow, TrajectoryEventRow
 
 

@@ -1,8 +1,8 @@
-"""Videos: added, found by name, deleted with all that is theirs; and what schedules processed."""
+"""Videos: added, found by name, deleted with all that is theirs; and live streams and gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -14,11 +14,11 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, NotFound
-from domain.marked import marked
-from domain.media import Clip, ClipState, Video
-from domain.texts import WORD_JOINER, make_storable
+from domain.media import Clip, ClipState, Gap, GapReason, PictureTally, Stream, StreamClip, Video
+from domain.time import TimeSpan
+from domain.words import WORD_JOINER, make_storable, marked
 from store.queries.blobs import unused_blobs
-from store.queries.conditions import is_any_text, is_left, is_waiting
+from store.queries.conditions import MAX_ATTEMPTS, is_any_text, is_left, is_waiting
 from store.queries.percepts import lock_video
 from store.tables.schema import (
     BlobRow,
@@ -26,6 +26,9 @@ from store.tables.schema import (
     MessageRow,
     ModelCallRow,
     QuestionRow,
+    StreamClipRow,
+    StreamGapRow,
+    StreamRow,
     TakenRow,
     TrajectoryRow,
     TrajectoryVideoRow,
@@ -61,10 +64,9 @@ def add_video(
 ) -> bool:
     """Add a video with its clips, all pending; return False if it exists already.
 
-    An existing video keeps everything but its path, since a file may have been moved.
-
     ``models``: port -> model name, for the record.
     """
+    # An existing video keeps everything but its path, since a file may have been moved.
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
     if session.scalar(added) is None:
@@ -211,10 +213,8 @@ def delete_video(session: Session, video_id: str) -> list[str]:
 
 
 def lock_video_for_delete(session: Session, video_id: str) -> None:
-    """Lock a video exclusively before anything of it is deleted; call it first.
-
-    It waits for running writes and for questions being added; later ones see what is left.
-    """
+    """Lock a video exclusively before anything of it is deleted; call it first."""
+    # It waits for running writes and for questions being added; later ones see what is left.
     lock_video(session, video_id)
     # Against all writers of calls: none may begin to use a message that is about to be deleted.
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
@@ -324,3 +324,130 @@ def failed_items(session: Session, limit: int) -> list[FailedItem]:
         FailedItem(failed_at, error or "")
         for failed_at, error in session.execute(query.limit(limit))
     ]
+
+
+def add_stream(session: Session, video_id: str, stream: Stream) -> None:
+    """Record that a video is a live stream; an existing one is left unchanged."""
+    values = {"video_id": video_id, **stream.model_dump()}
+    session.execute(insert(StreamRow).values(values).on_conflict_do_nothing())
+
+
+def find_stream(session: Session, video_id: str) -> Stream | None:
+    """Return the stream of a video; None if it is a file."""
+    row = session.get(StreamRow, video_id)
+    return None if row is None else Stream(source=row.source, began_ms=row.began_ms)
+
+
+def active_streams(session: Session) -> list[str]:
+    """Return the ids of the streams that are marked as being watched."""
+    row = VideoRow
+    stream_ids = select(StreamRow.video_id)
+    query = select(row.id).where(row.state == WATCHING, row.id.in_(stream_ids)).order_by(row.id)
+    return list(session.scalars(query))
+
+
+def resume_stream(session: Session, video_id: str) -> tuple[int, int]:
+    """Resume a stream: delete a clip that was being watched when a process died.
+
+    Its time becomes part of the next gap.
+
+    Returns:
+        The number of the next clip, and the milliseconds at which the last one ended.
+    """
+    of_video = ClipRow.video_id == video_id
+    session.execute(delete(ClipRow).where(of_video, ClipRow.state == ClipState.PENDING))
+    query = select(func.max(ClipRow.clip), func.max(ClipRow.end_ms)).where(of_video)
+    last, end_ms = session.execute(query).one()
+    later_gaps = and_(StreamGapRow.video_id == video_id, StreamGapRow.start_ms >= (end_ms or 0))
+    session.execute(delete(StreamGapRow).where(later_gaps))
+    set_progress(session, video_id, duration_ms=end_ms or 0)
+    return (0, 0) if last is None else (last + 1, end_ms)
+
+
+def add_clip(
+    session: Session, video_id: str, clip: Clip, stream_clip: StreamClip, gaps: Iterable[Gap]
+) -> None:
+    """Add a clip that is about to be watched, with the gaps before and within it."""
+    session.execute(insert(ClipRow).values(new_clip_row(video_id, clip)).on_conflict_do_nothing())
+    counts = stream_clip.model_dump(exclude={"tally"}) | stream_clip.tally.model_dump()
+    query = insert(StreamClipRow).values(video_id=video_id, **counts)
+    session.execute(query.on_conflict_do_nothing())
+    add_gaps(session, video_id, gaps)
+    set_progress(session, video_id, duration_ms=clip.span.end_ms)
+
+
+def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
+    rows = [
+        {
+            "video_id": video_id,
+            "start_ms": gap.span.start_ms,
+            "end_ms": gap.span.end_ms,
+            "reason": gap.reason.name.lower(),
+            "frames": gap.frames,
+        }
+        for gap in gaps
+    ]
+    if rows:
+        session.execute(insert(StreamGapRow), rows)
+
+
+def set_stream_clip(session: Session, video_id: str, stream_clip: StreamClip) -> None:
+    """Set how a clip was finally watched: its level, its frames, its lag."""
+    this_clip = and_(StreamClipRow.video_id == video_id, StreamClipRow.clip == stream_clip.clip)
+    values = {
+        "level": stream_clip.level,
+        "sampled": stream_clip.tally.sampled,
+        "lag_ms": stream_clip.lag_ms,
+    }
+    session.execute(update(StreamClipRow).where(this_clip).values(values))
+
+
+def give_up_clip(session: Session, video_id: str, index: int) -> None:
+    """Exclude a failed clip of a stream from retries: its data is gone."""
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    session.execute(update(ClipRow).where(this_clip).values(attempts=MAX_ATTEMPTS))
+
+
+def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> list[Gap]:
+    """Return the gaps of a stream, in order, up to a moment of video time."""
+    row = StreamGapRow
+    query = select(row).where(row.video_id == video_id).order_by(row.start_ms, row.id)
+    if until_ms is not None:
+        query = query.where(row.start_ms < until_ms)
+    return [
+        Gap(
+            span=TimeSpan.of(gap.start_ms, gap.end_ms),
+            reason=GapReason[gap.reason.upper()],
+            frames=gap.frames,
+        )
+        for gap in session.scalars(query)
+    ]
+
+
+def stream_clips(session: Session, video_id: str) -> list[StreamClip]:
+    """Return how each clip of a stream was watched, in order."""
+    row = StreamClipRow
+    query = select(row).where(row.video_id == video_id).order_by(row.clip)
+    return [
+        StreamClip(
+            clip=stream_clip.clip,
+            level=stream_clip.level,
+            tally=PictureTally(
+                came=stream_clip.came, damaged=stream_clip.damaged, sampled=stream_clip.sampled
+            ),
+            lag_ms=stream_clip.lag_ms,
+        )
+        for stream_clip in session.scalars(query)
+    ]
+
+
+def videos_by_age(session: Session) -> list[tuple[str, str, datetime]]:
+    """Return id, title and age of every video that is not being watched, oldest first."""
+    # A stream is as old as its last clip, since it can be resumed under its name.
+    row = VideoRow
+    streamed = select(StreamRow.video_id).where(StreamRow.video_id == row.id).exists()
+    last_clip = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)
+    since = func.greatest(row.created_at, last_clip.scalar_subquery()).label("since")
+    query = select(row.id, row.title, since).where(row.state != WATCHING)
+    found = session.execute(query.order_by(since, row.id))
+    return [(video, title, at) for video, title, at in found]

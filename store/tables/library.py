@@ -43,12 +43,10 @@ def added_at() -> Mapped[datetime]:
 # Tables of a library as a whole: its own row, rights, audit log, processed files, blobs, links.
 
 
+# Its blobs are in a folder of that name: two databases may share a data directory, and neither must
+# remove the other's blobs.
 class LibraryRow(Base):
-    """The one row that tells this database from others, and which models made its vectors.
-
-    Its blobs are in a folder of that name: two databases may share a data directory, and neither
-    must remove the other's blobs.
-    """
+    """The one row that tells this database from others, and which models made its vectors."""
 
     __tablename__ = "library"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -93,12 +91,10 @@ class GrantRow(Base):
     folder: Mapped[str | None]
 
 
+# The database rejects changes and deletions of rows. Their ids are random, so that the logs of two
+# libraries can be merged.
 class AuditRow(Base):
-    """One recorded action; ``subject`` is an id, without a foreign key: the row outlives it.
-
-    The database rejects changes and deletions of rows. Their ids are random, so that the logs of
-    two libraries can be merged.
-    """
+    """One recorded action; ``subject`` is an id, without a foreign key: the row outlives it."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("audit_by_time", "at"),)

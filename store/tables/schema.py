@@ -26,16 +26,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.built import (
-    WRITERS,
-    BuildRow,
-    EntityRow,
-    FrameRow,
-    KeeperRow,
-    NodeRevisionRow,
-    NodeRow,
-    RelationRow,
-)
 from store.tables.library import (
     AuditRow,
     Base,
@@ -64,7 +54,21 @@ from store.tables.questions import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
-from store.tables.videos import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
+from store.tables.videos import (
+    WRITERS,
+    BuildRow,
+    ClipRow,
+    EntityRow,
+    FrameRow,
+    KeeperRow,
+    NodeRevisionRow,
+    NodeRow,
+    RelationRow,
+    StreamClipRow,
+    StreamGapRow,
+    StreamRow,
+    VideoRow,
+)
 
 __all__ = [
     "AlertClipRow",
@@ -142,7 +146,7 @@ class KeyframeRow(_OfClip, Base):
 
     ``description``: what it shows in words, with tags of people; ``description_embedding`` is the
     vector of that text, ``embedding`` that of the picture under an image-text model, and
-    ``likeness_vector`` what it looks like (``perception/likeness.py``).
+    ``likeness_vector`` what it looks like (``perception/images.py``).
     """
 
     __tablename__ = "keyframes"

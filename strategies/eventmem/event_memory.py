@@ -24,7 +24,7 @@ from perception.frame_keeper import (
     State,
 )
 from store.queries.clips import clips_page
-from store.queries.frames import carried_by
+from store.queries.keyframes import carried_by
 from strategies.eventmem import short_term
 
 if TYPE_CHECKING:

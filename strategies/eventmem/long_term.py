@@ -17,8 +17,8 @@ from agent.reasoners.port import Unreadable
 from domain.built import Change, Node, WatchedClip
 from domain.memories import MemorySource
 from domain.people import TAG
-from domain.texts import one_line
 from domain.time import TimeSpan, format_clock
+from domain.words import one_line
 from models.messages import join_lines, prompts_beside, sanitise_generated
 from models.structured import StrictReply
 from strategies.event_documents import DocumentBuild, clip_at

@@ -13,9 +13,9 @@ from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.replies import refs_in
 from agent.strategy import PolicyParts
 from domain.asking import Action, Question
-from domain.texts import one_line
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
+from domain.words import one_line
 from models.messages import join_lines, prompts_beside
 from strategies.asked import question_block
 from strategies.eventmem.long_term import AnswerStep, ReactReply

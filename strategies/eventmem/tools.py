@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from agent.strategy import ToolUse
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
-from domain.texts import make_storable
+from domain.moments import Retrieval
 from domain.time import TimeSpan, format_clock
+from domain.words import make_storable
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.result import Retrieval
 from strategies.asked import documents_found
 from strategies.event_documents import EVENT, OPEN, DocumentIndexes, EventDocuments, FoundDocument
 from strategies.eventmem.event_memory import Recall

@@ -13,11 +13,10 @@ from agent.builder import WindowParts
 from agent.strategy import RunTool, Strategy, Tool, ToolArguments, ToolUse
 from domain.asking import Mode
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.event_graph_update import apply_next_patch
-from memory.patch_window import due_window
-from retrieval.result import Retrieval
+from memory.event_graph_update import apply_next_patch, due_window
 from retrieval.retrievers import Retrievers
 from store.queries.events import (
     delete_event_graph,

@@ -15,8 +15,8 @@ from agent.reasoners.port import Unreadable
 from domain.built import Node
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.people import tags_in
-from domain.texts import one_line
 from domain.time import TimeSpan, format_clock
+from domain.words import one_line
 from models.messages import join_lines, prompts_beside, sanitise_generated
 from strategies.memdreamer.settings import MINUTE, SECOND, HierarchySettings
 from strategies.memdreamer.subgraph import Numbers, Subgraph

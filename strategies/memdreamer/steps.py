@@ -15,8 +15,8 @@ from agent.reasoners.replies import BaseReply, Text, Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from agent.strategy import Tool
 from domain.asking import Action, Evidence, Question
-from domain.texts import one_line
 from domain.trajectory import EvidenceRetrieved
+from domain.words import one_line
 from models.messages import prompts_beside
 from strategies.memdreamer.settings import GET_SUBGRAPH, SEARCH_NODES
 from strategies.memdreamer.shown import macros_named

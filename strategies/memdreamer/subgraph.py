@@ -12,7 +12,7 @@ from typing import Any
 from domain.built import EntityKey, Node, Relation, RelationKey
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import TAG
-from domain.stated import EntityKind, NamedEntity, StatedFacts, things_on
+from domain.sentences import EntityKind, NamedEntity, StatedFacts, things_on
 from domain.time import TimeSpan
 from models.sentences import SentenceParser
 from retrieval.english import Known, is_narrated, stated_facts

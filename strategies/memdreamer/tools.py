@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agent.strategy import RunTool, ToolUse
-from domain.asking import Evidence
+from domain.asking import Evidence, quote_of
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from domain.search import quote_of
+from domain.moments import Retrieval
+from domain.sentences import split_sentences
 from domain.time import TimeSpan, format_clock
-from domain.wording import split_sentences
 from retrieval.built_views import BuiltIndexes, check_built
 from retrieval.lines import Scores
 from retrieval.people_in_query import ViewPeople, view_people
 from retrieval.query_context import TEMPERATURE
 from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
-from retrieval.result import Retrieval
 from store.queries.characters import people_in_view
 from strategies.asked import Asked, Supported, ask, joined, quote_nearest
 from strategies.memdreamer import settings

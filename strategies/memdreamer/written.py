@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, StringConstraints
 from domain.built import EntityKey, Node
 from domain.memories import Memory, MemoryKind, MemorySource, with_attribution
 from domain.people import tags_in
-from domain.texts import one_line
 from domain.time import TimeSpan
+from domain.words import one_line
 from strategies.memdreamer import levels
 from strategies.memdreamer.subgraph import Numbers, Subgraph, graph_edge, in_turn, vertex_of
 from strategies.policy_parts import made_up

@@ -17,15 +17,14 @@ from llama_index.core.vector_stores.types import (
 )
 
 from agent.strategy import ToolUse
-from domain.asking import Evidence
+from domain.asking import Evidence, Weighed
 from domain.memories import MemoryView
-from domain.search import Weighed
-from domain.texts import make_storable
+from domain.moments import Retrieval
 from domain.time import TimeSpan
+from domain.words import make_storable
 from models.ports import embed_queries
-from retrieval.encoders import TextModels, require_text_encoder
+from retrieval.preparation import TextModels, require_text_encoder
 from retrieval.relevance import closeness_threshold, cosine_scale
-from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
 from strategies.plain_rag.strategy import NAME, NearestArguments
 

@@ -10,11 +10,11 @@ from agent.reasoners.port import Unreadable
 from agent.strategy import ToolUse
 from domain.errors import BlobGone, BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
-from domain.texts import make_storable
+from domain.moments import Retrieval
 from domain.time import TimeSpan, format_clock
+from domain.words import make_storable
 from models.messages import prompts_beside, sanitise, system, user
 from retrieval.keyframe_mode import image_evidence
-from retrieval.result import Retrieval
 from retrieval.terms import terms
 from strategies.event_documents import DocumentIndexes
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, spread_frames

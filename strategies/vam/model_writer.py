@@ -14,9 +14,9 @@ from agent.harness.inform import quote_untrusted
 from domain.asking import Question
 from domain.built import BuiltFrame
 from domain.errors import BlobGone
-from domain.texts import one_line
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
+from domain.words import one_line
 from models.messages import join_lines, prompts_beside, sanitise_generated
 from models.structured import StrictReply
 from strategies.asked import question_block

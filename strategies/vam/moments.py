@@ -14,8 +14,7 @@ from skimage.filters import threshold_otsu
 from skimage.metrics import structural_similarity
 
 from domain.base import Frozen
-from perception.jpeg import decode_bgr
-from perception.likeness import LIKENESS, likeness
+from perception.images import LIKENESS, decode_bgr, likeness
 from perception.quality import grey_change, sharpness
 
 if TYPE_CHECKING:

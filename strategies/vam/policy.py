@@ -11,7 +11,7 @@ from agent.reasoners.concluding import QuestionKind, kind_of
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
-from domain.texts import one_line
+from domain.words import one_line
 from models.messages import prompts_beside
 from strategies.asked import question_block
 from strategies.policy_parts import (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from agent.strategy import ToolUse
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView, Scope
-from domain.texts import make_storable
+from domain.moments import Retrieval
 from domain.time import TimeSpan
+from domain.words import make_storable
 from models.ports import embed_queries
 from retrieval.keyframe_mode import image_evidence
-from retrieval.result import Retrieval
 from strategies.asked import documents_found
 from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames

@@ -14,12 +14,11 @@ from domain.asking import Evidence
 from domain.built import RULES, Change, Node
 from domain.errors import BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
-from domain.texts import make_storable
+from domain.moments import Retrieval
 from domain.time import TimeSpan
+from domain.words import make_storable
 from models.messages import prompts_beside, sanitise
-from retrieval.result import Retrieval
-from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade, build_writers, read_built
+from store.queries.builds import StepMade, apply_change, build_writers, read_built
 from store.queries.percepts import lock_video
 from strategies.event_documents import BREAK, EventDocument, EventDocuments, mean_direction
 from strategies.vam.model_writer import clock_times, shown_lines, write_lines

@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 from domain.asking import Evidence
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.marked import marked
 from domain.time import TimeSpan
+from domain.words import marked
 from retrieval.heuristics.questions import function_words
 from retrieval.terms import terms
-from store.queries.recaps import began_times
+from store.queries.outline import began_times
 from strategies.event_documents import EventDocuments
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from domain.built import (
 from domain.media import Video
 from domain.memories import Memory, MemoryKind
 from domain.people import TAG
-from domain.stated import EntityKind, StatedFacts
+from domain.sentences import EntityKind, StatedFacts
 from domain.time import TimeSpan
 from retrieval.chapters import BREAK, DocumentCounts, coarser_caption
 from retrieval.english import Known, is_narrated

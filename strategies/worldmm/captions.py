@@ -8,7 +8,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
 from domain.memories import Line, MemorySource
-from domain.stated import StatedFacts
+from domain.sentences import StatedFacts
 from domain.time import TimeSpan
 from models.sentences import SentenceParser
 from retrieval.chapters import BREAK, caption_sentences

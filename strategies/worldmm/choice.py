@@ -16,7 +16,7 @@ from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Unreadable
 from domain.asking import Evidence
 from domain.errors import BudgetExceeded
-from domain.stated import Triple
+from domain.sentences import Triple
 from models.messages import prompts_beside, system, user
 from strategies.worldmm.replies import ChooseReply, FilterReply, choose_page, filter_page
 

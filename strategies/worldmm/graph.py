@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.stated import EntityKind
+from domain.sentences import EntityKind
 from retrieval.page_rank import WeightedGraph, page_rank, weighted_graph
 from retrieval.relevance import standardise
 from strategies.worldmm.settings import WorldMemorySettings

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.built import BuiltMemory, Entity, Node, Relation
-from domain.stated import EntityKind
+from domain.sentences import EntityKind
 from retrieval.built_views import BuiltIndexes, holds
 from retrieval.signals import WordScores
 from retrieval.terms import terms

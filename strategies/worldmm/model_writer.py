@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from agent.builder import AskModel
 from domain.people import tags_in
-from domain.stated import StatedFacts, Triple
+from domain.sentences import StatedFacts, Triple
 from domain.time import TimeSpan
 from models.messages import prompts_beside
 from strategies.policy_parts import ask_sound

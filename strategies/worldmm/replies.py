@@ -15,10 +15,10 @@ from agent.reasoners.replies import Texts, refs_in
 from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from domain.asking import Action, Evidence, Question
 from domain.people import tags_in
-from domain.stated import EntityKind, NamedEntity, StatedFacts, Triple
-from domain.texts import one_line
+from domain.sentences import EntityKind, NamedEntity, StatedFacts, Triple
 from domain.time import TimeSpan, format_clock, parse_clock
 from domain.trajectory import EvidenceRetrieved
+from domain.words import one_line
 from models.messages import join_lines, prompts_beside, sanitise, sanitise_generated
 from strategies.asked import question_block
 from strategies.policy_parts import after_complaint, made_up

@@ -11,7 +11,8 @@ from agent.strategy import ToolUse
 from domain.asking import Evidence
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from domain.stated import Triple
+from domain.moments import Retrieval, ShownImage
+from domain.sentences import Triple
 from domain.time import TimeSpan
 from models.ports import ImageEncoder, TextEmbedder, embed_queries
 from retrieval.built_views import check_built
@@ -20,7 +21,6 @@ from retrieval.keyframe_mode import image_evidence
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.query_context import TEMPERATURE
 from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
-from retrieval.result import Retrieval, ShownImage
 from store.database import Store
 from store.queries.characters import people_in_view
 from strategies.asked import Asked, Pieces, ask, joined, quote_nearest

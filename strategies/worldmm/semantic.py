@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import NonNegativeInt
 
 from domain.base import Frozen
-from domain.stated import Triple
+from domain.sentences import Triple
 from domain.time import TimeSpan
 from retrieval.english import head_of
 from strategies.worldmm.graph import Vectors

@@ -10,7 +10,7 @@ import numpy as np
 from agent.builder import Embed, note_rules
 from agent.reasoners.port import Unreadable
 from domain.built import BuiltMemory, EntityKey, Relation
-from domain.stated import Triple
+from domain.sentences import Triple
 from domain.time import TimeSpan
 from strategies.worldmm import semantic
 from strategies.worldmm.captions import MENTIONED, SEMANTIC

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from domain.asking import Mode, Question
+from domain.asking import Aim, Mode, Question
 from domain.memories import MemoryView, Scope
-from domain.search import Aim
 from domain.settings import Settings
 from retrieval.retrievers import Retrievers
 from store.database import Store

@@ -16,7 +16,7 @@ import resource, sys
 from pathlib import Path
 from domain.settings import WatchSettings
 from perception.decode import read_clips
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from perception.keyframes import keyframe_candidates, pick_keyframes
 from perception.source import probe
 

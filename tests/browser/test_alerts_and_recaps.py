@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import update
 
-from domain.recaps import Period
+from domain.built import Period
 from flows.recap import write_recap
 from services.supervisor import AppServer
 from store.database import open_store

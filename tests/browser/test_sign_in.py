@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from auth.password import set_password
+from auth.signing_in import set_password
 from library.videos import all_titles
 from services.supervisor import AppServer
 from store.database import open_store

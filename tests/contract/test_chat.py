@@ -15,9 +15,9 @@ from models import retries
 from models.chat import StructuredChat
 from models.messages import system, user
 from models.profile import Profile
-from models.slots import Slots
 from models.specs import ChatSpec, Price, Structure
 from models.toolbox import Toolbox
+from store.files import Slots
 from telemetry import tracing
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.telemetry_exporters import Exported
@@ -366,7 +366,7 @@ def test_an_unknown_provider_is_a_setup_error() -> None:
 
 def test_gemini_is_made_with_its_key_and_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-    from models.chat_models import make_chat_model
+    from models.endpoint import make_chat_model
     from models.profile import load_profile
 
     spec = load_profile("gemini").chat["default"]

@@ -15,13 +15,13 @@ from domain.errors import SetupError, WeightsMissing
 from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from models.insightface_pack import PACKS, InsightFaceEngine, NamedPackEngine
+from models.faces import PACKS, InsightFaceEngine, NamedPackEngine
 from models.ports import Image, ObjectDetector, Samples, SoundClassifier, Thing
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import read_clips
-from perception.faces import box_iou
-from perception.sounds import KINDS, find_sounds
+from perception.faces_and_voices import box_iou
+from perception.hearing import KINDS, find_sounds
 from perception.source import probe
 from store.home import Home
 from tests.conftest import WEIGHTS

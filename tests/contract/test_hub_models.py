@@ -14,10 +14,10 @@ from domain.errors import SetupError, WeightsMissing
 from flows.ingest_video import models_used
 from models.hub import ENDPOINT, FILES, HubModel
 from models.profile import Profile, load_profile
+from models.speech import FILES as WHISPER_FILES
+from models.speech import whisper_folder
 from models.text_embedding import read_encoder_folder
 from models.toolbox import Toolbox
-from models.whisper import FILES as WHISPER_FILES
-from models.whisper import whisper_folder
 from services.health import check_chat, check_images, check_speech_model, check_text_model
 from tests.contract.test_image_encoders import painted
 from tests.support.hub_server import REVISION, hub

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from domain.asking import Mode
+from domain.asking import Aim, Mode
 from domain.errors import WeightsMissing
 from domain.media import ClipState
 from domain.memories import MemoryView, Scope
-from domain.search import Aim
 from domain.settings import Settings
 from library.library_search import LibraryQuery, search_library
 from models.hub import FILES, missing_files

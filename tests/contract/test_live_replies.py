@@ -156,7 +156,7 @@ def test_without_its_weights_it_says_what_to_pull(tmp_path: Path) -> None:
 
 def test_a_broken_file_does_not_take_the_process_down(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    from models.llama_server import llama_url
+    from models.endpoint import llama_url
 
     broken = tmp_path / "model.gguf"
     broken.write_bytes(b"GGUF and then nothing of sense")
@@ -167,7 +167,7 @@ def test_a_broken_file_does_not_take_the_process_down(tmp_path: Path) -> None:
 def test_without_the_extra_it_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from models.llama_server import llama_url
+    from models.endpoint import llama_url
 
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(SetupError, match=r'extra "llama".*xllamacpp'):

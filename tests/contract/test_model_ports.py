@@ -185,7 +185,7 @@ class TestTextEmbeddings:
         assert np.array_equal(long, longer)
 
     def test_llama_index_can_use_it(self, text: TextEmbedder) -> None:
-        from models.llama_index import as_llama_index
+        from models.text_embedding import as_llama_index
 
         wrapped, expected = as_llama_index(text), text.embed(SENTENCES[:2])
         assert np.array_equal(wrapped.get_text_embedding_batch(SENTENCES[:2]), expected)

@@ -23,7 +23,7 @@ from domain.trajectory import (
 from graphs.ask_result import AskResult
 from library.rounds import load_history
 from models.toolbox import Toolbox
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from domain.asking import Mode, Question
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
+from domain.moments import Retrieval
 from domain.settings import Settings
-from retrieval.citations import cite
-from retrieval.result import Retrieval
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support import remembered

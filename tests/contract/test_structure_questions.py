@@ -8,7 +8,7 @@ import pytest
 
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.heuristics.structure_questions import (
+from retrieval.heuristics.questions import (
     Asks,
     Order,
     StructureQuestions,

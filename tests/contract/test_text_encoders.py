@@ -14,7 +14,7 @@ from domain.errors import ModelError, SetupError, WeightsMissing
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from flows.ingest_video import models_used
-from models.chat_models import key_variable
+from models.endpoint import key_variable
 from models.ports import TextEmbedder, embed_queries
 from models.profile import GEMINI_URL, Profile
 from models.specs import EncoderSpec, is_priced

@@ -26,10 +26,10 @@ from flows.delete import delete_unwatched_uploads
 from flows.http_file import HttpFile
 from flows.jobs import Jobs
 from library.params import read_lines
-from models.secrets import redacted_url, secrets_of_url
+from models.keys_and_packages import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from store.database import Store
-from store.file_locks import file_lock
+from store.files import file_lock
 from store.home import Home
 from tests.support.local_servers import serving
 from tests.support.media import make_video
@@ -279,7 +279,7 @@ def test_the_video_of_a_page_is_fetched_by_yt_dlp(home: Home, recording: bytes) 
 
 
 def test_pages_need_an_extra(home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.extras.find_spec", lambda _name: None)
+    monkeypatch.setattr("models.keys_and_packages.find_spec", lambda _name: None)
     with page_site(recording) as s:
         fetched = fetch_address(home, f"{s.url}/watch")
     assert isinstance(fetched.error, SetupError)

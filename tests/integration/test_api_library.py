@@ -16,7 +16,7 @@ from library.moments import moments_of
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from store.tables.schema import KeyframeRow
 from tests.support.api import WordState, client_of, problem
 from tests.support.asking import PARTY, remember_party

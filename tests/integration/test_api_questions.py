@@ -22,7 +22,7 @@ from domain.ledger import SubtaskDraft
 from flows.build import build_each
 from nodes.finish import SO_FAR
 from store.database import Store
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from store.tables.schema import VideoRow
 from strategies.registry import all_strategies
 from tests.support.api import CLIENT, HERE, WordState, client_of, events_in, problem

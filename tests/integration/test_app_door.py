@@ -20,8 +20,7 @@ from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from auth.oidc import secrets_file
-from auth.password import VARIABLE, password_file, password_matches, stored_hash
+from auth.signing_in import VARIABLE, password_file, password_matches, secrets_file, stored_hash
 from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video

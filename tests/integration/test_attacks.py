@@ -23,7 +23,7 @@ from graphs.ask_result import AskResult
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.characters import ClipPeople
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox

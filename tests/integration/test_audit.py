@@ -23,7 +23,7 @@ from people.corrections import undo
 from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
 from store.database import Store
-from store.queries.audit import acting_name, audit_entries, record_deed
+from store.queries.rights import acting_name, audit_entries, record_deed
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors

@@ -13,10 +13,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, event, insert, select, update
 
-from domain.asking import Mode, Question
+from domain.asking import Aim, Mode, Question
 from domain.media import IdentityKind
 from domain.memories import MemoryView, Scope
-from domain.search import Aim
+from domain.moments import Retrieval
 from domain.settings import Settings
 from domain.time import TimeSpan, merge_close_spans
 from graphs.runner import Runner
@@ -25,9 +25,8 @@ from library.params import MAX_LIMIT
 from library.people import likely_same_people, people_of_video
 from people import likely_same
 from people.corrections import keep_apart, undo
-from retrieval import video_selection as selection
-from retrieval.citations import cite
-from retrieval.result import Retrieval
+from retrieval import candidates as selection
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries import candidates as stored_selection
@@ -246,7 +245,7 @@ def retrievers(store: Store, monkeypatch: pytest.MonkeyPatch) -> Retrievers:
     monkeypatch.setattr(selection, "MOST_VIDEOS", CHOSEN)
     monkeypatch.setattr(selection, "MOST_CLIPS", 2 * CHOSEN)
     monkeypatch.setattr(search, "WIDE", CHOSEN)
-    monkeypatch.setattr(selection, "BY_QUESTION", 2 * CHOSEN)
+    monkeypatch.setattr(selection, "VIDEOS_BY_QUESTION", 2 * CHOSEN)
     monkeypatch.setattr(stored_selection, "FREQUENT", CHOSEN)
     ask = Settings().ask.model_copy(update={"video_clips": VIDEOS})
     return Retrievers(store, Tools(), Settings(ask=ask))
@@ -345,7 +344,7 @@ def test_videos_without_clips_make_no_library_large(
 ) -> None:
     fill(store, [])
     monkeypatch.setattr(selection, "MOST_CLIPS", CHOSEN)
-    monkeypatch.setattr(selection, "BY_QUESTION", 1)
+    monkeypatch.setattr(selection, "VIDEOS_BY_QUESTION", 1)
     empty = tuple(Scope(video=video(n), last_clip=-1) for n in range(CHOSEN, VIDEOS))
     few = MemoryView(scopes=(*view(videos=CHOSEN).scopes, *empty))
     found = retrievers.search(few, Mode.VIDEO, "Which zebra crosses the river?")

@@ -18,11 +18,11 @@ from domain.rights import Deed
 from domain.trajectory import EvidenceRetrieved
 from flows.build import Built, build, watched_clips
 from graphs.runner import Runner
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from store.database import Store
-from store.queries.audit import record_deed
 from store.queries.builds import built_through, cut_builds, read_built
 from store.queries.clips import memory_view
+from store.queries.rights import record_deed
 from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow, ClipRow, MemoryRow, VideoRow
 from strategies.registry import find_strategy

@@ -14,8 +14,7 @@ from domain.built import (
 )
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade, cut_builds, read_built
+from store.queries.builds import StepMade, apply_change, cut_builds, read_built
 from tests.support.asking import CLIPS, PARTY, remember_party
 from tests.support.asking import built_rows as rows
 

@@ -17,12 +17,12 @@ from domain.moments import Moment
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved
 from library.moments import cited_images, moments_of
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from store.database import Store
+from store.queries.backup import video_records
 from store.queries.builds import built_refs, cut_builds, delete_builds, read_built
 from store.queries.cut_clips import refs_in as cut_refs
 from store.queries.keyframes import images_in_answers
-from store.queries.records import video_records
 from store.tables.schema import (
     BuildRow,
     EntityRow,

@@ -10,7 +10,7 @@ from domain.asking import Mode
 from domain.settings import Settings
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
 from memory.writers.port import EventWindow, Writers
-from retrieval.citations import cite
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.characters import characters_at

@@ -9,9 +9,9 @@ import pytest
 
 from domain.calls import CallRecord, CallTotals
 from domain.errors import ModelError
-from domain.ingesting import Watched
 from domain.media import Percept
 from domain.memories import ClipMemories
+from domain.watching import Watched
 from flows import clip_memory
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
@@ -20,7 +20,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from people.characters import ClipPeople
-from perception import worker
+from perception import perceive_clip
 from perception.perceive_clip import Perceived
 from store.database import Store
 from store.home import Home
@@ -62,7 +62,9 @@ def workspace(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Work
     profile = tools.profile.model_copy(update={"settings": settings})
     writers = Writers(Writer(), LocalEventWriter(settings.memory))
     monkeypatch.setattr(clip_memory, "make_writers", lambda *_: writers)
-    monkeypatch.setattr(worker, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {}))
+    monkeypatch.setattr(
+        perceive_clip, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {})
+    )
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     # Nothing is in the percepts, and is written all the same.
     monkeypatch.setattr("memory.write_clip._is_empty", lambda _: False)

@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from domain.errors import ModelError, NotFound
-from domain.media import ClipState, Percept, Sound
+from domain.media import ClipState, Gap, GapReason, Percept, Sound
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
-from domain.streams import Gap, GapReason
 from library.memory import dump_lines, show_video
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers

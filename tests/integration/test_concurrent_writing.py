@@ -31,7 +31,7 @@ from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
 from people.across_videos import rename
 from people.characters import ClipPeople
-from perception import worker
+from perception import perceive_clip
 from perception.perceive_clip import Perceived as Seen
 from store.database import Store, open_store
 from store.home import Home
@@ -159,7 +159,7 @@ def watched(
     def run(model: Model, at_once: int, runs: int = 1) -> list[str]:
         writers = Writers(model, LocalEventWriter(SETTINGS.memory))
         monkeypatch.setattr(clip_memory, "make_writers", lambda *_: writers)
-        monkeypatch.setattr(worker, "perceive", seen)
+        monkeypatch.setattr(perceive_clip, "perceive", seen)
         monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
         with open_store(home, make_database()) as store:
             for _ in range(runs):

@@ -15,8 +15,8 @@ from domain.errors import InputError, MediaError
 from domain.settings import WatchSettings
 from perception.containers import StreamClock
 from perception.decode import RawClip, decode_frames, read_clips
+from perception.hearing import speaking_track
 from perception.source import probe, probe_source
-from perception.speech import speaking_track
 from tests.support.full_suite import in_full, sample
 from tests.support.media import COLOURS, GOOD, damage, joined, make_video, reorient, with_tracks
 

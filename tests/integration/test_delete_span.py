@@ -27,11 +27,10 @@ from people.across_videos import rename
 from people.corrections import history
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.calls import add_call
 from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
 from store.queries.identities import known_identities
 from store.queries.outline import segments_at
-from store.queries.trajectories import list_trajectories
+from store.queries.trajectories import add_call, list_trajectories
 from store.queries.videos import video_state
 from store.tables.schema import (
     ClipRow,

@@ -30,15 +30,14 @@ from memory.reembed import reembed_video
 from models.ports import TextEmbedder
 from models.profile import Profile
 from models.specs import ChatSpec, EncoderSpec, Price
+from models.text_endpoint import recorded_search, searches_so_far
 from models.toolbox import Toolbox
 from people.forget import forget
 from retrieval.retrievers import Retrievers
-from retrieval.search_cost import recorded_search, searches_so_far
 from retrieval.search_once import search_once
 from store.database import Store
 from store.home import Home
-from store.queries.calls import embeddings_of
-from store.queries.trajectories import events_of
+from store.queries.trajectories import embeddings_of, events_of
 from store.queries.videos import DONE, set_video_state
 from store.tables.schema import ModelCallRow
 from strategies.registry import find_strategy

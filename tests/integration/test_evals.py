@@ -27,8 +27,8 @@ from memory.captions import CaptionTrack
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
-from store.queries.calls import add_call
 from store.queries.evaluations import learned_batches, run_cost, run_results, slot_cost
+from store.queries.trajectories import add_call
 from store.queries.videos import add_video
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import evaluate, houses

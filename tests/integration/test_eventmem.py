@@ -15,6 +15,7 @@ from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
 from domain.media import Clip
+from domain.moments import Retrieval
 from domain.time import TimeSpan
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
 from flows.build import build
@@ -25,11 +26,10 @@ from memory.kept_frames import ClipKeeping, VideoKeepers
 from models.toolbox import Toolbox
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
-from retrieval.result import Retrieval
 from store.database import Store, remove_unused_blobs
+from store.queries.backup import video_records
 from store.queries.builds import read_built
 from store.queries.clips import memory_view
-from store.queries.records import video_records
 from store.queries.videos import find_video
 from store.tables.schema import FrameRow, VideoRow
 from strategies.eventmem.strategy import SETTINGS

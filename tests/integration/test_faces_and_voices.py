@@ -24,7 +24,7 @@ from models.profile import load_profile
 from people.characters import ClipPeople
 from store.database import Store
 from store.home import Home
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from store.tables.schema import IdentityStatementRow
 from tests.support.asking import WordToolbox
 from tests.support.event_graphs import import_with_events

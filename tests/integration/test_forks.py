@@ -25,8 +25,7 @@ from graphs.replay import replay
 from library.rounds import compare_trajectories, load_history
 from library.usage import usage_in
 from store.database import Store
-from store.queries.calls import calls_of
-from store.queries.trajectories import events_of, find_trajectory, list_trajectories
+from store.queries.trajectories import calls_of, events_of, find_trajectory, list_trajectories
 from tests.support.asking import WordToolbox
 from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries

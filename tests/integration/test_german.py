@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from domain.asking import Mode
 from domain.memories import MemoryView, Scope
+from domain.moments import Retrieval
 from domain.settings import Settings
 from library.memory import show_video
 from library.sharing import share_answer
@@ -24,7 +25,6 @@ from memory.captions import CaptionTrack, read_captions
 from memory.writers import make_writers
 from models.profile import Profile
 from models.toolbox import Toolbox
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.blobs import BlobStore
 from store.database import Store

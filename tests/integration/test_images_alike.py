@@ -14,11 +14,9 @@ from domain.media import ClipState, Keyframe
 from domain.memories import MemoryView, Scope
 from library.rights import give_right, rights_on
 from models.ports import Image
-from perception.jpeg import Blobs
-from perception.likeness import likeness
-from retrieval import images_alike as searching
-from retrieval.images_alike import example_of, image_example, images_alike
-from retrieval.search_once import search_alike
+from perception.images import Blobs, likeness
+from retrieval import search_once as searching
+from retrieval.search_once import example_of, image_example, images_alike, search_alike
 from store.database import Store
 from store.tables.schema import KeyframeRow
 from tests.support.memory import (

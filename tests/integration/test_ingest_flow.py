@@ -16,8 +16,8 @@ from sqlalchemy import update
 
 from domain.errors import ModelError, SetupError
 from domain.evaluation import QuestionPart
-from domain.ingesting import Watched
 from domain.settings import Pool
+from domain.watching import Watched
 from evals.running import run_evaluation
 from flows import executors, ingest_video
 from flows.build import build
@@ -27,19 +27,19 @@ from flows.perception_workers import WorkerPool
 from flows.reembed import plan_reembedding, reembed
 from flows.watching import watch_files
 from flows.workspace import Workspace
-from models.extras import RAY
-from models.slots import Slots
+from models.keys_and_packages import RAY
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive
 from perception.source import video_id
 from services.prefect import PrefectServer, ensure_login, library_id, library_tag_name
 from store.database import Store
 from store.embedded import EmbeddedPostgres
+from store.files import Slots
 from store.home import Home
+from store.queries.backup import dump_video
 from store.queries.clips import clips_of
 from store.queries.encoders import encoders_of_library
 from store.queries.evaluations import Slot
-from store.queries.records import dump_video
 from store.tables.schema import LibraryRow
 from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
@@ -248,7 +248,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
             raise ModelError("busy")
         return perceive(*args)
 
-    monkeypatch.setattr("perception.worker.perceive", sometimes)
+    monkeypatch.setattr("perception.perceive_clip.perceive", sometimes)
     (outcome,), notes = run(workspace, video, direct=direct)
     assert (outcome.exit_code, calls.count(1)) == (0, 2)
     assert [note for note in notes if note.startswith("failed")] == []
@@ -266,7 +266,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
         return perceive(raw, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr("perception.worker.perceive", never)
+        patch.setattr("perception.perceive_clip.perceive", never)
         patch.setattr(ingest_video.VideoIngestion, "give_up", _give_up)
         (left,), notes = run(workspace, video, direct=direct)
     assert "failed 1: it went wrong" in notes

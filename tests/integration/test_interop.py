@@ -14,13 +14,13 @@ import pytest
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from domain.settings import Settings
 from graphs import studio
 from graphs.ask_result import answer_json
 from graphs.machine import MACHINES
 from graphs.replay import replay
 from retrieval.adapters import as_langchain_tools, as_llama_index
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view

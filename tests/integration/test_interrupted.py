@@ -8,14 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain.media import Video
-from domain.streams import Stream
+from domain.media import Stream, Video
 from flows.video_locks import end_interrupted_streams
 from store.advisory_locks import claim_video
 from store.database import Store
-from store.file_locks import file_lock
-from store.queries.streams import add_stream
-from store.queries.videos import add_video, set_video_state, video_state
+from store.files import file_lock
+from store.queries.videos import add_stream, add_video, set_video_state, video_state
 
 DOOR, FILE = "d" * 16, "f" * 16
 

@@ -24,11 +24,11 @@ from memory.delete_span import delete_span
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.forget import forget, restore_forgotten
 from perception.frame_keeper import FrameToKeep, KeptFrames
-from perception.jpeg import decode_stored
+from perception.images import decode_stored
 from store.database import Store
 from store.home import Home
+from store.queries.backup import video_records
 from store.queries.percepts import add_blobs
-from store.queries.records import video_records
 from store.queries.videos import list_videos
 from store.tables.schema import FrameRow, KeeperRow, KeyframeRow, SightingRow
 from strategies.registry import all_strategies, find_strategy

@@ -15,9 +15,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.errors import InputError
-from domain.ingesting import IngestEstimate
 from domain.media import ClipState, Video
 from domain.rights import acting_user
+from domain.watching import IngestEstimate
 from flows.jobs import Job, Jobs
 from flows.uploads import store_upload
 from flows.video_locks import exclusive_lock
@@ -212,7 +212,7 @@ def test_a_killed_job_is_reported_and_goes_on(jobs: Jobs, recording: Path) -> No
 def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
     app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asks = "import os; from store.queries.audit import acting_name"
+    asks = "import os; from store.queries.rights import acting_name"
     tells = "print(acting_name(), 'HOMER_ACTING' in os.environ)"
     pretend(monkeypatch, f"{asks}; import cli.main as m; m.app = lambda **_told: {tells}; m.main()")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -13,19 +13,17 @@ from sqlalchemy import update
 from cli import answers
 from domain.asking import Question
 from domain.built import FrameDraft, KeptClip
-from domain.media import Clip
-from domain.streams import Stream
+from domain.media import Clip, Stream
 from domain.trajectory import Event, PartialReply
 from library.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame
 from store.database import Store, remove_unused_blobs
-from store.queries.calls import calls_of
 from store.queries.clips import clips_of
-from store.queries.frames import store_kept
-from store.queries.streams import add_stream
-from store.queries.videos import find_video
+from store.queries.keyframes import store_kept
+from store.queries.trajectories import calls_of
+from store.queries.videos import add_stream, find_video
 from store.tables.schema import KeeperRow
 from strategies.eventmem.strategy import SETTINGS
 from strategies.registry import all_strategies, find_strategy

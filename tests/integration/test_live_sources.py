@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from domain.streams import GapReason
+from domain.media import GapReason
 from perception.live import SourceUnreachable, live_source
 from perception.live_clips import CapturedClip, ClipBuffer
 from perception.live_reader import LiveReader, open_source

@@ -25,7 +25,7 @@ from domain.trajectory import (
 from graphs.ask_result import AskResult
 from library.rounds import load_history
 from store.database import Store
-from store.queries.calls import calls_of, find_call
+from store.queries.trajectories import calls_of, find_call
 from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.listeners import collect_events

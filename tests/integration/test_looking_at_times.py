@@ -11,6 +11,7 @@ from sqlalchemy import func, select, text, update
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
+from domain.moments import Retrieval
 from domain.rights import Deed
 from domain.settings import Settings
 from domain.time import TimeSpan
@@ -18,13 +19,12 @@ from library.rights import give_right, rights_on
 from models.toolbox import Toolbox
 from perception.decode import decode_frames
 from perception.source import video_id
-from retrieval.citations import cite
-from retrieval.result import Retrieval
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
-from store.queries.audit import is_erased, record_deed
-from store.queries.records import dump_video
+from store.queries.backup import dump_video
+from store.queries.rights import is_erased, record_deed
 from store.tables.schema import KeyframeRow, VideoRow
 from tests.conftest import WEIGHTS
 from tests.support.picture_cards import COLOURS, SIZE, Card, make_slides
@@ -179,7 +179,7 @@ def test_what_is_forgotten_while_the_file_is_decoded_is_not_stored(
             record_deed(session, Deed.FORGOT, f"{video_id(file)} person 1")
         return pictures
 
-    monkeypatch.setattr("retrieval.looking.decode_frames", forgotten_meanwhile)
+    monkeypatch.setattr("retrieval.keyframe_mode.decode_frames", forgotten_meanwhile)
     files = [*store.blobs.walk()]
     assert "erased" in str(look(store, 5, 5.5))
     assert (frames(store), [*store.blobs.walk()]) == (2, files)

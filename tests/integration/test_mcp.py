@@ -28,10 +28,10 @@ from api.mcp_server import PATH, make_mcp_app, make_server
 from api.server import server_config
 from cli import serve as command
 from cli.main import app
-from models.extras import Extra
+from models.keys_and_packages import Extra
 from store.database import Store
 from store.home import Home
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from store.tables.schema import KeyframeRow, VideoRow
 from strategies.registry import all_strategies
 from tests.integration.test_api_questions import GARDEN, GATE, by_script, until

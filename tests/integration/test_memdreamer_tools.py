@@ -8,7 +8,7 @@ import pytest
 
 from agent.strategy import ToolUse
 from domain.errors import InputError
-from retrieval.result import Retrieval
+from domain.moments import Retrieval
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.clips import memory_view

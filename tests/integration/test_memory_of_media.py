@@ -21,7 +21,7 @@ from perception.decode import read_clips
 from perception.perceive_clip import perceive
 from perception.source import clips_of, probe, video_id
 from store.database import Store
-from store.queries.calls import images_sent
+from store.queries.trajectories import images_sent
 from store.queries.videos import add_video
 from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.light_models import LIGHT, LightToolbox

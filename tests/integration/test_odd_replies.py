@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError, ModelError
 from domain.media import Video
-from domain.texts import make_storable
+from domain.words import make_storable
 from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
 from flows.workspace import Workspace

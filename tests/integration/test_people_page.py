@@ -12,7 +12,7 @@ from library.people import likely_same_people, people_of_video
 from people.across_videos import rename
 from people.corrections import history, keep_apart, merge, split
 from store.database import Store
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from tests.support.app_pages import (
     EVIL,
     LONG,

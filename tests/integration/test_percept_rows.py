@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from domain.media import (
     Box,
     ClipState,
+    Gap,
+    GapReason,
     Group,
     IdentityKind,
     Keyframe,
@@ -24,15 +26,14 @@ from domain.media import (
     Utterance,
 )
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
-from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 from library.memory import show_video
 from store.database import Store
+from store.queries.backup import Record, video_records
 from store.queries.clips import mark_clip
 from store.queries.identities import add_identities, change_exemplars, exemplars_of
 from store.queries.memories import add_memories, memories_of_clips, tags_of
 from store.queries.percepts import add_blobs, add_percept, clip_state, title_of
-from store.queries.records import Record, video_records
 from tests.support.full_suite import examples
 from tests.support.memory import VIDEO, clip, direction, known_video, span, undone
 

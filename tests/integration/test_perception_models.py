@@ -14,7 +14,7 @@ from domain.media import Box, Group, Percept
 from domain.settings import WatchSettings
 from models.toolbox import Toolbox
 from perception.decode import read_clips
-from perception.faces import box_iou
+from perception.faces_and_voices import box_iou
 from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
 from tests.support.cached_models import CachedModels

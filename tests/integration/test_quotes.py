@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from domain.asking import Mode
+from domain.asking import Aim, Mode, Quote, answering
 from domain.memories import MemoryView, Scope
-from domain.search import Aim, Quote, answering
 from domain.settings import Settings
 from retrieval.retrievers import Retrievers
 from retrieval.terms import terms

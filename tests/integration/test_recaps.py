@@ -15,8 +15,8 @@ from sqlalchemy import text, update
 from typer.testing import CliRunner
 
 from cli.main import app
+from domain.built import Period, cited_times, linked_citations, parse_period
 from domain.memories import Segment
-from domain.recaps import Period, cited_times, linked_citations, parse_period
 from domain.time import TimeSpan
 from flows.delete import delete_video
 from flows.recap import MAX_EVENTS, chosen_events, plain, recap_model, write_recap
@@ -28,7 +28,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from people.forget import forget
 from store.database import Store
-from store.queries.recaps import recaps_page
+from store.queries.outline import recaps_page
 from store.tables.videos import StreamRow
 from tests.support.app_pages import app_over, open_page, press, words
 from tests.support.full_video import fill

@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import select
 
 from domain.errors import InputError
+from domain.media import StreamSettings
 from domain.settings import RetainSettings, Tier
-from domain.streams import StreamSettings
 from domain.time import TimeSpan
 from flows.cut import cut_moment
 from flows.delete import delete_video_rows, delete_video_span

@@ -13,6 +13,7 @@ from sqlalchemy import func, select, update
 from domain import faults
 from domain.asking import Mode
 from domain.memories import MemoryView, Scope
+from domain.moments import Retrieval
 from domain.settings import Settings
 from domain.time import TimeSpan
 from flows.delete import delete_video_rows
@@ -24,9 +25,7 @@ from models.image_text import ImageTextEncoder
 from models.ports import ImageEncoder, Vector
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
-from perception.jpeg import decode_image
-from perception.likeness import LIKENESS, likeness
-from retrieval.result import Retrieval
+from perception.images import LIKENESS, decode_image, likeness
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.encoders import count_pictures_left

@@ -13,8 +13,8 @@ import pytest
 from domain.settings import WatchSettings
 from models.toolbox import Toolbox
 from perception.decode import read_clips, read_sound
+from perception.hearing import NOTHING_HEARD, recognise
 from perception.source import clips_of, probe
-from perception.speech import NOTHING_HEARD, recognise
 
 ENDS = """
 import sys, threading

@@ -19,10 +19,10 @@ from flows.schedules import work
 from flows.workspace import Workspace
 from library.videos import all_videos
 from models.profile import load_profile
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from store.database import Store
-from store.queries.audit import audit_entries
 from store.queries.percepts import add_blobs
+from store.queries.rights import audit_entries
 from store.tables.schema import (
     BlobRow,
     FrameRow,

@@ -30,9 +30,8 @@ from library.rights import (
 )
 from store.database import Store
 from store.migrations import prepare_viewer_role, recording
-from store.queries.audit import audit_entries
 from store.queries.encoders import LibraryEncoders
-from store.queries.rights import enforce_rights, visible_to
+from store.queries.rights import audit_entries, enforce_rights, visible_to
 from store.queries.trajectories import count_trajectories, find_trajectory
 from store.queries.videos import find_video, video_titles
 from store.tables.schema import Base

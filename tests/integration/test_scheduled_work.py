@@ -259,7 +259,7 @@ def test_what_an_earlier_run_fetched_and_did_not_watch_is_watched_in_the_users_f
 
 
 def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.extras.find_spec", lambda _name: None)
+    monkeypatch.setattr("models.keys_and_packages.find_spec", lambda _name: None)
     with pytest.raises(SetupError, match=r"fetching needs yt-dlp: .*pip install .* yt-dlp"):
         video_fetcher()
 

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from domain.asking import Mode, Question
+from domain.asking import Aim, Mode, Question
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView, Scope
-from domain.search import Aim
+from domain.moments import Retrieval, UnknownLabel
 from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
 from nodes.retrieve import neighbours
-from retrieval.citations import cite
-from retrieval.result import Retrieval, UnknownLabel
+from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.tables.schema import CharacterMemberRow

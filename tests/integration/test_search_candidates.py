@@ -20,7 +20,7 @@ from store import vector_index
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.home import Home
-from store.queries import candidates, clip_contents, people_in_view, search
+from store.queries import candidates, clips, people_in_view, search
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
@@ -424,7 +424,7 @@ class Plans:
 def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
     with store.begin() as session, pytest.MonkeyPatch.context() as patch:
         plans = Plans(driver_of(session.connection()))
-        for module in (candidates, clip_contents, people_in_view, search):
+        for module in (candidates, clips, people_in_view, search):
             patch.setattr(module, "reading_driver", lambda _: plans)
         query(session)
     assert plans.plan
@@ -468,7 +468,7 @@ SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]]
     "segments": (lambda db, s: search.segments_in_view(db, s[:1], VECTOR[0]), "segment"),
     "segment texts": (lambda db, s: search.segment_texts(db, s[:1], [1, 2]), "segment"),
     "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
-    "gaps": (lambda db, s: clip_contents.clips_after_gaps(db, s), "clips_pkey"),
+    "gaps": (lambda db, s: clips.clips_after_gaps(db, s), "clips_pkey"),
     "names": (lambda db, s: videos_naming(db, s[:1], ["ada"]), "ix_character_names"),
 }
 

@@ -16,10 +16,10 @@ from sqlalchemy import text
 from domain.asking import Question
 from domain.errors import HomerError, SetupError
 from library.removal import export_video
-from models import secrets
-from models.chat_models import api_key
+from models import keys_and_packages
+from models.endpoint import api_key
+from models.keys_and_packages import REDACTED, read_key, redact, redacted_url, secrets_of_url
 from models.profile import load_profile
-from models.secrets import REDACTED, read_key, redact, redacted_url, secrets_of_url
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from store.backup import back_up
@@ -44,10 +44,10 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MY_KEY", KEY)
     ring = SimpleNamespace(get_password=lambda service, name: RING if name == "RING_KEY" else None)
     monkeypatch.setitem(sys.modules, "keyring", ring)
-    monkeypatch.setattr(secrets, "find_spec", lambda _name: object())
-    secrets._from_keyring.cache_clear()
+    monkeypatch.setattr(keys_and_packages, "find_spec", lambda _name: object())
+    keys_and_packages._from_keyring.cache_clear()
     yield
-    secrets._from_keyring.cache_clear()
+    keys_and_packages._from_keyring.cache_clear()
 
 
 def toolbox(server: OpenAIServer, key: str) -> LlmToolbox:
@@ -135,8 +135,8 @@ def test_a_keyring_that_fails_or_is_not_there_is_no_key(monkeypatch: pytest.Monk
     spec = ChatSpec(model="openai:gpt", key="NO_SUCH_KEY")
     with pytest.raises(SetupError, match="or `keyring set homer NO_SUCH_KEY`"):
         api_key(spec)
-    secrets._from_keyring.cache_clear()
-    monkeypatch.setattr(secrets, "find_spec", lambda _name: None)
+    keys_and_packages._from_keyring.cache_clear()
+    monkeypatch.setattr(keys_and_packages, "find_spec", lambda _name: None)
     assert read_key("NO_SUCH_KEY") is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from auth.sessions import VALID_HOURS, is_signed, sign_path
+from auth.signing_in import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
 from domain.time import TimeSpan
 from flows import cut

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from auth.connections import SignInMethods
 from auth.middleware import RequireSignIn, SessionStore
-from auth.sessions import link_key, sign_until
+from auth.signing_in import link_key, sign_until
 from domain.asking import Question
 from domain.errors import InputError
 from domain.rights import SharedLink
@@ -23,7 +23,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video_rows
 from library.sharing import revoke_link, share_answer, share_moment, shared_links
 from store.database import Store
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from store.tables.library import SharedLinkRow
 from store.tables.schema import KeyframeRow, VideoRow
 from tests.support.app_pages import EVIL, app_over, open_page, press

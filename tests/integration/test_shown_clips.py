@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.errors import InputError
-from domain.ingesting import IngestEstimate, sum_of
 from domain.media import Video
 from domain.rights import Deed
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
+from domain.watching import IngestEstimate, sum_of
 from flows.build import build
 from flows.estimate import estimate_file
 from flows.watching import SilentListener, watch_files

@@ -19,10 +19,10 @@ from domain.skills import JudgedTrajectory, Signal
 from store.database import Store, open_store, remove_orphaned_blobs, remove_unused_blobs
 from store.export import export_video
 from store.migrations import HEAD
+from store.queries.backup import dump_video
 from store.queries.blobs import lock_blobs_shared
 from store.queries.evaluations import run_results
 from store.queries.learning import add_observations, put_judgement
-from store.queries.records import dump_video
 from store.queries.videos import delete_video
 from store.tables.schema import Base, BlobRow
 from tests.support.evaluation_rows import evaluated

@@ -15,7 +15,7 @@ from sqlalchemy.types import ARRAY, Boolean, Float, Integer, Text
 
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.records import canonical_record, dump_video
+from store.queries.backup import canonical_record, dump_video
 from store.tables.schema import Base
 from tests.support.full_suite import sample
 from tests.support.full_video import ask, fill

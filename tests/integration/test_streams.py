@@ -18,24 +18,23 @@ from typer.testing import CliRunner
 from cli.main import app
 from cli.render import render
 from domain.errors import InputError, ModelError, SetupError
-from domain.media import Video
+from domain.media import GapReason, StreamSettings, Video
 from domain.rights import Deed
 from domain.settings import HOUR_MS
-from domain.streams import GapReason, StreamSettings
 from flows.delete import delete_video_rows
 from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.perception_workers import WorkerPool
 from flows.workspace import Workspace
 from library.memory import VideoDetails, dump_lines, show_video
-from models.slots import Slots
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
 from perception.live import live_source
 from perception.perceive_clip import perceive
 from store.database import Store
+from store.files import Slots
 from store.home import Home
-from store.queries.audit import audit_entries
 from store.queries.clips import memory_view
+from store.queries.rights import audit_entries
 from store.tables.schema import StreamClipRow, StreamGapRow, StreamRow
 from tests.support.light_models import in_little_clips, light_toolbox
 from tests.support.openai_server import OpenAIServer

@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from domain.asking import Mode
 from domain.errors import InputError
-from domain.ingesting import Watched
 from domain.time import TimeSpan
+from domain.watching import Watched
 from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
 from flows.watching import SilentListener, watch_files
@@ -19,8 +19,8 @@ from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.subtitles import read_source_texts
 from models.toolbox import Toolbox
+from perception.containers import SubtitleStream, text_tracks
 from perception.source import probe_source
-from perception.subtitle_tracks import SubtitleStream, text_tracks
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home

@@ -32,7 +32,7 @@ from memory.delete_span import delete_span
 from people.forget import forget
 from skills.learn import judge
 from store.database import Store
-from store.queries.audit import audit_entries
+from store.queries.rights import audit_entries
 from strategies.registry import find_strategy, strategy_names
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import evaluate, houses

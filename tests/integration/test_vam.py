@@ -16,7 +16,8 @@ from domain.asking import Question
 from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
-from domain.streams import Stream
+from domain.media import Stream
+from domain.moments import Retrieval
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
 from flows.build import build
 from graphs.context_factory import StrategyTools
@@ -24,15 +25,14 @@ from graphs.replay import replay
 from graphs.runner import Runner
 from library.rights import give_right, rights_on
 from models.toolbox import Toolbox
-from perception.likeness import LIKENESS, likeness
-from retrieval.citations import cite
-from retrieval.result import Retrieval
+from perception.images import LIKENESS, likeness
+from retrieval.quotes_and_citations import cite
 from store.database import Store
+from store.queries.backup import video_records
 from store.queries.builds import build_writers, read_built
 from store.queries.clips import memory_view
 from store.queries.percepts import add_blobs
-from store.queries.records import video_records
-from store.queries.streams import add_stream
+from store.queries.videos import add_stream
 from store.tables.schema import FrameRow, VideoRow
 from strategies.registry import find_strategy
 from strategies.vam.policy import NO_IMAGES

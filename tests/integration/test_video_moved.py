@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import select
 
 from domain.errors import InputError
-from domain.ingesting import Imported
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
+from domain.watching import Imported
 from flows.delete import delete_video_rows
 from flows.restore import import_exported_video
 from graphs.replay import replay

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from domain.media import Clip, ClipState
-from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
+from domain.media import Clip, ClipState, Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
 from library.memory import clips, events
 from memory.delete_span import list_deleted_spans
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
-from store.queries.streams import add_clip, add_stream
-from store.queries.videos import find_video
+from store.queries.videos import add_clip, add_stream, find_video
 from tests.support.app_pages import EVIL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.full_suite import sample

@@ -129,11 +129,11 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
     def never(*_args: object) -> None:
         raise ModelError("it is away")
 
-    monkeypatch.setattr("perception.worker.perceive", never)
+    monkeypatch.setattr("perception.perceive_clip.perceive", never)
     tries = [look().text for _ in range(5)]
     assert ["clips are left" in text for text in tries] == [True, True, True, False, False]
     assert tries[-1] == "nothing new"
-    monkeypatch.setattr("perception.worker.perceive", perceive)
+    monkeypatch.setattr("perception.perceive_clip.perceive", perceive)
 
 
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
@@ -147,9 +147,9 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     def never(*_args: object) -> None:
         raise ModelError("it is away")
 
-    monkeypatch.setattr("perception.worker.perceive", never)
+    monkeypatch.setattr("perception.perceive_clip.perceive", never)
     assert "clips are left" in look().text
-    monkeypatch.setattr("perception.worker.perceive", perceive)
+    monkeypatch.setattr("perception.perceive_clip.perceive", perceive)
     delete_video_rows(workspace.store, video_id(path))
     alone = JobReport(
         "0 watched, 0 known already; 1 left alone, since they were deleted from memory"

@@ -19,13 +19,13 @@ from cli.progress import meter
 from domain.asking import Question
 from domain.calls import CallTotals
 from domain.faults import FaultPoint
+from domain.moments import Retrieval
 from flows.build import build
 from graphs.replay import replay
 from graphs.runner import Runner
 from library.builds import show_use
 from library.memory import dump_lines
 from library.moments import load_moment
-from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.builds import build_writers, delete_builds, read_built
 from store.queries.clips import memory_view

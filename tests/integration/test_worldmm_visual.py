@@ -13,6 +13,7 @@ from agent.strategy import ToolUse
 from domain.asking import Question
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
+from domain.moments import Retrieval
 from domain.time import TimeSpan
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Guarded
 from graphs.ask_result import AskResult
@@ -20,7 +21,6 @@ from graphs.replay import replay
 from graphs.runner import Runner
 from models.image_text import ImageTextEncoder
 from models.toolbox import Toolbox
-from retrieval.result import Retrieval
 from store.database import Store
 from store.tables.schema import FrameRow
 from strategies.registry import find_strategy

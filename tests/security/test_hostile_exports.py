@@ -27,11 +27,11 @@ from flows.restore import import_exported_video
 from graphs.runner import Runner
 from library.removal import export_video
 from library.videos import all_videos, check_video
-from perception.jpeg import decode_image
+from perception.images import decode_image
 from store.archive import ANY_RATIO_BELOW
 from store.database import Store
 from store.export import ROWS
-from store.queries.calls import add_call, call_of_video, messages_of
+from store.queries.trajectories import add_call, call_of_video, messages_of
 from store.tables.schema import ModelCallRow, VideoRow
 from tests.support.altered_exports import export_with, members_of, written
 from tests.support.asking import PARTY, WordToolbox

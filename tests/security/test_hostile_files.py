@@ -14,7 +14,7 @@ from domain.errors import InputError
 from domain.settings import ImportLimits
 from memory.captions import read_captions, read_cues
 from skills.library import MOST_BYTES, read_skills
-from store.forgotten_file import read_forgotten_file
+from store.archive import read_forgotten_file
 from store.queries.encoders import LibraryEncoders
 from tests.support.altered_exports import written
 

@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from domain.errors import SetupError
-from store import idle_stop, postmaster
+from store import postmaster
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.idle_stop import IdleClock, UsageLock, idle_limit_s
+from store.postmaster import IdleClock, UsageLock, idle_limit_s
 
 PATIENCE_S = 30.0
 
@@ -102,7 +102,7 @@ def test_a_killed_process_uses_nothing_any_more(place: Home) -> None:
     clock = IdleClock(place.make())
     script = (
         "import sys, time; from pathlib import Path; from store.home import Home\n"
-        "from store.idle_stop import UsageLock\n"
+        "from store.postmaster import UsageLock\n"
         "hold = UsageLock(Home(Path(sys.argv[1]))); print('held', flush=True); time.sleep(60)"
     )
     user = subprocess.Popen([sys.executable, "-c", script, str(place.root)], stdout=-1, text=True)
@@ -120,11 +120,11 @@ def test_idleness_counts_from_the_last_use(place: Home) -> None:
     clock = IdleClock(place.make())
     with UsageLock(place):
         long_ago = time.time() - 1000
-        os.utime(place.run / idle_stop.NAME, (long_ago, long_ago))
+        os.utime(place.run / postmaster.IN_USE, (long_ago, long_ago))
         assert clock.idle_s() < 1
     assert clock.idle_s() < 1
     clock._last_busy = long_ago
-    os.utime(place.run / idle_stop.NAME, (long_ago, long_ago))
+    os.utime(place.run / postmaster.IN_USE, (long_ago, long_ago))
     assert 990 < clock.idle_s() < 1100
     with clock.unused() as free, IdleClock(place).unused() as other:
         # Two servers that stop at a time do not take each other for somebody who uses them.

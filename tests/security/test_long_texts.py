@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import HomerError
-from domain.wording import LONGEST_SENTENCE, split_sentences, split_utterance
+from domain.sentences import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
 from memory.writers.local_event import find_stated_causes
 from tests.support.full_suite import is_full

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from retrieval.heuristics.structure_questions import order_of
+from retrieval.heuristics.questions import order_of
 from tests.support.full_suite import in_full, is_full
 from tests.support.regular_expressions import PACKAGES, Attack, Use, attacks, calls, sources, uses
 from tests.support.relative_cpu_time import cpu, is_linear
@@ -25,7 +25,7 @@ Runs that are scanned once for each of their characters take more at 8,000 of th
 times as much at a megabyte.
 """
 
-NOT_FROM_OUTSIDE = {"store/file_locks.py:_FLOCK": "the kernel's list of locks"}
+NOT_FROM_OUTSIDE = {"store/files.py:_FLOCK": "the kernel's list of locks"}
 MADE_WHEN_USED = {
     "evals/dataset.py": "what whoever marked a set of questions wrote of right answers",
     "models/sentences.py": "names of people, which are short, each taken literally",

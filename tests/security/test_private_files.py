@@ -287,7 +287,7 @@ COMMANDS = {
     "prefect": [*services.prefect._command(1)],
     "worker": [*worker_command("pool", 1)],
     "job": [*Jobs.command, "--help"],
-    "watcher": [*MODULE, "store.idle_stop"],
+    "watcher": [*MODULE, "store.postmaster"],
     "pip": [*MODULE, "pip", "--version"],
 }
 

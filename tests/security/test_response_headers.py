@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 from api.auth import AccessRules, parse_keys
 from api.limits import BODY_S
 from api.mcp_server import make_mcp_app
-from auth.headers import SafeHeaders
+from auth.connections import SafeHeaders
 from store.database import Store
 from tests.support.api import WordState, client_of
 from tests.support.servers import homer_app, small_library

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import ui
-from domain.texts import WORD_JOINER
+from domain.words import WORD_JOINER
 from flows import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox

@@ -9,9 +9,9 @@ from models.ports import TextLine, Thing
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.toolbox import Toolbox
-from retrieval.heuristics.structure_questions import Asks
+from retrieval.heuristics.questions import Asks
 from store.database import Store
-from store.queries.records import video_records
+from store.queries.backup import video_records
 from store.queries.trajectories import StoredTrajectory, list_trajectories
 from tests.support.remembered import PARSER, Event, Said, WordEmbedder, add_event_graph, name, watch
 from tests.support.scripted_chat import scripted

@@ -24,10 +24,9 @@ from domain.alerts import DeliveryState
 from domain.asking import ConfidenceLevel, Standing, SubtaskState
 from domain.built import RULES
 from domain.evaluation import ErrorType
-from domain.media import ClipState
+from domain.media import LEVELS, ClipState, GapReason
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
-from domain.streams import LEVELS, GapReason
 from domain.words import SAMPLE, plural
 from flows.http_file import IsPage
 from flows.perception_workers import WorkerKilled
@@ -48,9 +47,9 @@ PACKAGES = (
 )
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
-    *("auth/connections.py", "auth/oidc.py", "auth/password.py", "domain/schedules.py"),
+    *("auth/connections.py", "auth/signing_in.py", "auth/signing_in.py", "domain/watching.py"),
     *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
-    *("services/bug_report.py", "store/idle_stop.py"),
+    *("services/bug_report.py", "store/postmaster.py"),
     *("library/watching.py", "library/upkeep.py"),
     # Streams are watched by a command.
     "perception/live*.py",

@@ -51,8 +51,7 @@ from skills.writer import LocalSkillWriter
 from store.backup import back_up, check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.calls import calls_of
-from store.queries.trajectories import events_of, list_trajectories
+from store.queries.trajectories import calls_of, events_of, list_trajectories
 from store.tables.schema import BlobRow, KeyframeRow, VideoRow
 from strategies.registry import all_strategies
 from tests.support import full_video, machine, span_deletion

@@ -11,8 +11,8 @@ from domain.settings import Settings
 from memory.event_graph import OpenGraph
 from memory.event_graph_update import apply_next_patch
 from memory.import_captions import import_track
-from memory.ports import MemoryModels
 from memory.writers.port import Writers
+from models.ports import MemoryModels
 from store.database import Store
 from store.queries.conditions import valid_at
 from store.queries.events import open_edges_of, open_segment

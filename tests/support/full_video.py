@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.database import Store
-from store.queries.calls import message_hash
+from store.queries.trajectories import message_hash
 from store.tables.library import GrantRow, SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,

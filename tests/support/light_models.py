@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import ModelError
+from domain.media import StreamSettings
 from domain.settings import Settings, WatchSettings
-from domain.streams import StreamSettings
 from flows.workspace import Workspace
 from models.profile import Profile
 from models.toolbox import Toolbox

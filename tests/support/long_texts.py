@@ -17,16 +17,15 @@ from domain import words
 from domain.media import IdentityKind
 from domain.memories import MemorySource
 from domain.people import Character, Identity, escape_tags, tags_in_words
-from domain.schedules import parse_when
+from domain.sentences import ends_sentence, split_sentences, split_utterance
 from domain.settings import MemorySettings, WatchSettings
-from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock
-from domain.wording import ends_sentence, split_sentences, split_utterance
+from domain.watching import parse_when
+from domain.words import make_storable
 from evals.datasets import films, streams
 from flows.uploads import safe_name
 from graphs.forks import read_plan
-from memory.captions import caption_clips, read_captions
-from memory.cues import spoken_lines
+from memory.captions import caption_clips, read_captions, spoken_lines
 from memory.delete_span import quotes_any
 from memory.patches import PatchContext, WrittenPatch, check_patch, drop_invalid_items
 from memory.subtitles import cues_to_utterances
@@ -35,11 +34,11 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter, find_stated_causes
 from memory.writers.port import ClipContext, EventWindow, WindowLine
 from models.chat import read_value
-from models.json_repair import is_complete_object, read_object
+from models.structured import is_complete_object, read_object
 from people.characters import ClipPeople
 from people.names import NameEraser, introduced_name, is_name_plate
 from retrieval import people_in_query, terms
-from retrieval.heuristics import questions, structure_questions
+from retrieval.heuristics import questions
 from retrieval.heuristics.questions import detect_language, language_note
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
@@ -179,7 +178,7 @@ READERS: dict[str, Reader] = {
         lambda text: concluding.decompose(text, ()),
         concluding.kind_of,
     ),
-    "structure": _each(structure_questions.order_of, questions.asked_type),
+    "structure": _each(questions.order_of, questions.asked_type),
     "options": lambda text: constrain.chosen_letter(text, (text, "b")),
     "queries": _each(
         constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)

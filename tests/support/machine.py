@@ -11,12 +11,12 @@ from agent.budget import RunBudget
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from agent.recorder import Recorder
 from agent.run_context import RunContext
-from domain.asking import Action, Citation, Evidence, Mode, Question
+from domain.asking import Action, Aim, Citation, Evidence, Mode, Question
 from domain.errors import ReplayMiss
 from domain.ledger import Edits, SubtaskDraft
 from domain.media import Clip, ClipState, Video
 from domain.memories import Edge, MemoryView, Relation, Segment
-from domain.search import Aim
+from domain.moments import ResolvedRefs, Retrieval, UnknownLabel
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
@@ -25,7 +25,6 @@ from graphs.replay import replay
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.result import ResolvedRefs, Retrieval, UnknownLabel
 from store.database import Store
 from store.home import Home
 from store.queries.clips import mark_clip

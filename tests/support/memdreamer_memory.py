@@ -11,8 +11,7 @@ from sqlalchemy import update
 from domain.built import Change, Entity, EntityKey, Node, Relation
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade
+from store.queries.builds import StepMade, apply_change
 from store.tables.schema import VideoRow
 from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, ROOT, SUPER, TEXT, VERTEX_KINDS
 from tests.support.remembered import CLIP_MS, Said, WordEmbedder, name, watch

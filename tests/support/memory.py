@@ -28,11 +28,11 @@ from domain.media import (
 from domain.settings import Settings
 from domain.time import TimeSpan
 from memory.drafts import WrittenDraft
-from memory.ports import MemoryModels
 from memory.write_clip import ClipPercept, ClipWriter, PerceptWithoutBlobs
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
+from models.ports import MemoryModels
 from models.profile import load_profile
 from store.database import Store
 from store.queries.videos import add_video

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from perception.jpeg import Blobs
+from perception.images import Blobs
 
 SIZE = (320, 240)
 COLOURS = {

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.asking import Mode, Question
+from domain.asking import Aim, Mode, Question
 from domain.memories import MemoryView
-from domain.search import Aim
+from domain.moments import Retrieval
 from retrieval.relevance import Relevance
-from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 
 TOP_CELLS = 50

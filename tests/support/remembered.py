@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 
 from models.ports import ImageEncoder, Reranker, TextEmbedder
 from models.sentences import SentenceParser
-from perception.jpeg import Blobs
-from perception.likeness import likeness
+from perception.images import Blobs, likeness
 from retrieval.terms import terms
 from store.database import Store
 from store.home import Home

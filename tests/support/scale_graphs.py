@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from domain.stated import EntityKind, NamedEntity, Triple
+from domain.sentences import EntityKind, NamedEntity, Triple
 from strategies.worldmm.graph import (
     APART,
     NO_SYNONYMS,

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from models.chat_models import ChatFactory
+from models.endpoint import ChatFactory
 from models.specs import ChatSpec
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from auth.password import VARIABLE
+from auth.signing_in import VARIABLE
 from services.supervisor import AppServer
 from store.database import open_store
 from store.home import Home

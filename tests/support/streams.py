@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from domain.media import StreamSettings
 from domain.settings import MemorySettings, Settings, WatchSettings
-from domain.streams import StreamSettings
 from domain.time import TimeSpan
 from perception.live import LiveSource, live_source
 from perception.live_clips import CapturedClip, ClipBuffer

@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 
 from models.chat import StructuredChat
 from models.image_text import ImageTextEncoder
-from models.reranker import CrossEncoderReranker
-from models.text_embedding import OnnxTextEmbedder
+from models.text_embedding import CrossEncoderReranker, OnnxTextEmbedder
 from models.text_endpoint import EndpointTextEmbedder
 from store.database import Store
 from tests.support.memory import WordVectors

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.ingesting import Watched
 from domain.settings import Pool
+from domain.watching import Watched
 from flows.ingest_video import VideoIngestion
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
-from perception.worker import Delivery
+from perception.perceive_clip import Delivery
 from store.database import Store
-from store.queries.records import dump_video
+from store.queries.backup import dump_video
 from tests.support.media import make_video
 
 CLIPS = 8

@@ -79,7 +79,7 @@ def test_keys_are_taken_out_of_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_key_may_come_from_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.secrets._from_keyring", lambda name: f"ring:{BOB}")
+    monkeypatch.setattr("models.keys_and_packages._from_keyring", lambda name: f"ring:{BOB}")
     assert find_label(access_rules(EVERYWHERE).keys, BOB) == "ring"
 
 

@@ -18,7 +18,7 @@ from retrieval.heuristics.options import SHORT, is_captioned, option_actions, su
 from retrieval.ranking import CandidateLines, PreparedQuestion, relevance
 from retrieval.signals import WordScores
 from retrieval.terms import terms
-from skills.strategies import LEAST_QUESTIONS, best_strategy, strategy_skill
+from skills.learn import LEAST_QUESTIONS, best_strategy, strategy_skill
 from skills.writer import review
 from store.queries.learning import JudgedRun
 from strategies.asked import MOST, Asked, Pieces

@@ -16,7 +16,7 @@ from domain.asking import Question
 from domain.errors import InputError, ModelError
 from domain.media import Video
 from domain.skills import Skill, Tone, Topic
-from domain.texts import make_storable
+from domain.words import make_storable
 from flows.schedules.work import _read_addresses
 from graphs.batch import BatchQuestion, BatchResult, answered_ids, read_questions, write_batch
 from skills.library import read_skills, write_skills

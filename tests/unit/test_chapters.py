@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from domain.errors import WeightsMissing
 from domain.memories import MemorySource
-from domain.stated import StatedFacts
+from domain.sentences import StatedFacts
 from domain.time import TimeSpan
 from models.profile import Profile
 from models.sentences import SentenceParser

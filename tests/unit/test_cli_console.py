@@ -24,14 +24,14 @@ from cli.console import confirm, note, say, say_json, say_table
 from cli.progress import BarMeter, PlainMeter
 from cli.render import SHOWN
 from domain.errors import MediaError
-from domain.ingesting import Watched
 from domain.media import Video
+from domain.watching import Watched
 from domain.words import plain_line, shortened
 from library.progress import Reporter
 from library.upkeep import pull_models
 from library.watching import with_usage
 from models import profile as profiles
-from models.extras import Extra
+from models.keys_and_packages import Extra
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.weights import FetchProgress

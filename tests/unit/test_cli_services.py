@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api import server
-from auth.password import stored_hash
+from auth.signing_in import stored_hash
 from cli import services
 from cli.main import app
 from services.prefect import PrefectServer

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
 from memory.event_graph import CheckedGraph, GraphFault, are_opposite, find_faults
-from memory.patch_window import DueWindow, due_window
+from memory.event_graph_update import DueWindow, due_window
 from store.queries import events as stored
 from store.queries.clips import ClipStates
 from store.queries.events import PatchAt
@@ -203,7 +203,7 @@ class Rows:
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     kept = Rows("")
-    monkeypatch.setattr("memory.patch_window.clip_states", kept.settled)
+    monkeypatch.setattr("memory.event_graph_update.clip_states", kept.settled)
     monkeypatch.setattr(stored, "last_patch", kept.last)
     return kept
 
@@ -242,7 +242,7 @@ def test_windows_are_due_settled(rows: Rows, states: str, final: bool, at_clip: 
 def test_every_clip_is_offered_until_covered_and_no_more(states: str, covers: list[bool]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         rows = Rows(states)
-        patch.setattr("memory.patch_window.clip_states", rows.settled)
+        patch.setattr("memory.event_graph_update.clip_states", rows.settled)
         patch.setattr(stored, "last_patch", rows.last)
         ends, offered = [], list[int]()
         for covered in covers:

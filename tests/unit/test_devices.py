@@ -28,8 +28,8 @@ from models.devices import (
 )
 from models.hub import ENDPOINT
 from models.profile import Profile, load_profile
+from models.speech import FILES, whisper_folder
 from models.toolbox import Toolbox
-from models.whisper import FILES, whisper_folder
 from services.health import check_speech_model
 
 CUDA = "CUDAExecutionProvider"
@@ -39,7 +39,7 @@ EXACT = {"use_tf32": "0"}
 PLAIN: tuple[list[str], int] = ([], 0)
 TWO_GPUS = ([CUDA, "CoreMLExecutionProvider"], 2)
 USED = (
-    "import numpy as n; from models.whisper import SileroActivity; "
+    "import numpy as n; from models.speech import SileroActivity; "
     "SileroActivity().spans(n.zeros(16000, 'f'))"
 )
 

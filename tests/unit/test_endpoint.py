@@ -13,16 +13,15 @@ from langchain_core.messages import AIMessage
 from domain import errors
 from domain.errors import ModelError, SetupError
 from domain.settings import IMAGE_TOKENS
-from models import llama_server
-from models.chat_models import api_key, key_variable, redact_key
-from models.endpoint import TOKEN_STEP, Endpoint
-from models.json_repair import read_object
-from models.secrets import REDACTED
+from models import endpoint
+from models.endpoint import TOKEN_STEP, Endpoint, api_key, key_variable, redact_key
+from models.keys_and_packages import REDACTED
 from models.specs import ChatSpec, Structure
 from models.structured import (
     CHARACTERS_A_TOKEN,
     STRUCTURES,
     StructuredReply,
+    read_object,
     request,
     structures_from,
 )
@@ -206,7 +205,7 @@ def test_a_reply_is_never_longer_than_asked_for_and_clients_are_few(limit: int, 
 
 def test_a_server_of_this_process_has_a_key_of_its_own() -> None:
     assert key_variable(ChatSpec(model="llama:m")) is None
-    assert api_key(ChatSpec(model="llama:m")) == llama_server.KEY
+    assert api_key(ChatSpec(model="llama:m")) == endpoint.KEY
 
 
 @pytest.mark.parametrize(

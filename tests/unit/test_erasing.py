@@ -11,13 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind
-from domain.people import CorrectedCharacter, Correction, CorrectionKind, Identity
+from domain.people import (
+    CorrectedCharacter,
+    Correction,
+    CorrectionKind,
+    Identity,
+    IdentityStatement,
+)
 from memory.delete_span import contains_any, exclusive_words, flatten_text, quotes_any
-from people.characters import ClipPeople
+from people.characters import ClipPeople, InForce, in_force, memberships, nameless
 from people.names import NameEraser
-from people.placing import InForce, in_force, memberships, nameless
 from retrieval.people_in_query import view_people, with_current_names
-from store.queries.characters import CharacterAt, StatedSupport, characters_of_rows
+from store.queries.characters import CharacterAt, characters_of_rows
 
 ADA = NameEraser(["<face_1>", "<voice_12>"], ["Ada Lovelace", "Dr. Ada"], ["Omar Byron"])
 GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
@@ -167,7 +172,11 @@ class Story:
     """What a machine learned: names by identity, and statements in order of clips."""
 
     names: dict[int, str]
-    stated: tuple[StatedSupport, ...] = ()
+    stated: tuple[IdentityStatement, ...] = ()
+
+
+def statement(clip: int, face: int, voice: int, support: float) -> IdentityStatement:
+    return IdentityStatement(clip=clip, face=face, voice=voice, support=support)
 
 
 def identity(row: int) -> Identity:
@@ -209,7 +218,7 @@ def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[Ch
 
 STORY = Story(
     {1: "Ada", 5: "Ada", 6: "Omar"},
-    (StatedSupport(0, 1, 5, 6.0), StatedSupport(1, 2, 6, 3.0), StatedSupport(2, 3, 6, 3.0)),
+    (statement(0, 1, 5, 6.0), statement(1, 2, 6, 3.0), statement(2, 3, 6, 3.0)),
 )
 
 
@@ -313,7 +322,7 @@ ACTS = st.lists(st.tuples(st.booleans(), st.integers(0, 7), st.integers(0, 7), s
 def test_whoever_is_joined_and_parted_everybody_is_one_and_numbers_keep_their_meaning(
     stated: list[tuple[int, int, float]], acts: list[tuple[bool, int, int, int]], clip: int
 ) -> None:
-    rows = tuple(StatedSupport(n, f, v, s) for n, (f, v, s) in enumerate(stated))
+    rows = tuple(statement(n, f, v, s) for n, (f, v, s) in enumerate(stated))
     story = Story({1: "Ada", 6: "Omar"}, rows)
     made: list[Correction] = []
     for act in acts:

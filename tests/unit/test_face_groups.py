@@ -14,9 +14,15 @@ from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from models.faces import make_face
 from models.ports import Face, Image
-from perception.faces import DetectedFace, box_iou, find_faces, group_faces, is_still_image
+from perception.faces_and_voices import (
+    DetectedFace,
+    box_iou,
+    find_faces,
+    group_faces,
+    is_still_image,
+)
 from perception.frames import Frame, FrameMetrics
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from tests.support.signals import decoded
 
 SETTINGS = WatchSettings()

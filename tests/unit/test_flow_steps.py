@@ -19,9 +19,9 @@ from domain.errors import (
     ReplayMiss,
     WeightsMissing,
 )
-from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import Settings, WorkSettings
+from domain.watching import Watched
 from evals.running import ASK, INGEST, LEARN
 from flows.executors import (
     BACK_OFF_S,

@@ -31,7 +31,7 @@ from services.daemon import (
     log_file,
 )
 from store.driver import describe_url, libpq_url, parse_url
-from store.file_locks import (
+from store.files import (
     file_lock,
     is_locked,
     lock_file,

@@ -22,9 +22,8 @@ from agent.harness.inform import (
     quote_untrusted,
     truncated,
 )
-from domain.asking import Action, Ledger, Mode, Question
+from domain.asking import Action, Ledger, Mode, Question, Quote
 from domain.ledger import SubtaskDraft, begin_attempt, bind_evidence, new_ledger, resolve_subtask
-from domain.search import Quote
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution

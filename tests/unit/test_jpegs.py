@@ -18,14 +18,22 @@ from domain.errors import BlobGone, MediaError
 from domain.media import Keyframe, Percept, SeenObject
 from domain.memories import MemoryDraft, MemorySource
 from domain.settings import Settings
-from memory.writers.keyframe_descriptions import describe_colours
-from memory.writers.local_clip import LocalClipWriter
+from memory.writers.local_clip import LocalClipWriter, describe_colours
 from memory.writers.port import ClipContext
 from models.ports import Image
 from people.characters import ClipPeople
 from perception.decode import ClipReader, RawClip
-from perception.jpeg import Blobs, shrink_jpeg
-from perception.likeness import ALIKE, HUES, LEVELS, NEARLY_SAME, SIZE, colour_shares, likeness
+from perception.images import (
+    ALIKE,
+    HUES,
+    LEVELS,
+    NEARLY_SAME,
+    SIZE,
+    Blobs,
+    colour_shares,
+    likeness,
+    shrink_jpeg,
+)
 from perception.source import SourceInfo
 from tests.support.full_suite import examples
 from tests.support.memory import VIDEO, keyframe, percept, said, span

@@ -23,7 +23,7 @@ from memory.writers.port import ClipContext
 from models.chat import read_value
 from people.characters import ClipPeople
 from perception.frames import Frame, FrameMetrics
-from perception.jpeg import Blobs
+from perception.images import Blobs
 from perception.keyframes import (
     Candidate,
     ShotPosition,

@@ -13,9 +13,18 @@ from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
 from agent.reasoners.reader import ChapterReply, ReadingReasoner, ReadReply, worded_chapter
 from agent.state import Focus
-from domain.asking import NOTE, Evidence, Ledger, Mode, Question, Subtask
+from domain.asking import (
+    NOTE,
+    Evidence,
+    Ledger,
+    Mode,
+    Question,
+    Quote,
+    Subtask,
+    VideoQuotes,
+    Weighed,
+)
 from domain.memories import MemoryView, Scope
-from domain.search import Quote, VideoQuotes, Weighed
 from domain.skills import Policy, RoutedSkill, Tone
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour

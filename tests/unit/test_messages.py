@@ -22,11 +22,10 @@ from langchain_core.runnables import RunnableLambda
 
 from domain.errors import ModelError
 from models import retries
-from models.json_repair import latest_text
 from models.messages import Message, assistant, request_hash, system, to_langchain, to_record, user
 from models.retries import CallFailed, call_with_retries, call_with_timeout, waiting_for_servers
 from models.specs import Structure
-from models.structured import request
+from models.structured import latest_text, request
 from tests.contract.test_chat import TURNS, City, chat_of
 from tests.support.openai_server import EVERYTHING, OpenAIServer
 

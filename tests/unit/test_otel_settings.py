@@ -17,7 +17,6 @@ from opentelemetry.trace import SpanKind, StatusCode
 from agent.run_context import Rounds
 from domain.media import Video
 from telemetry import redaction, tracing
-from telemetry.ingest_spans import ClipSpans, traced_step
 from telemetry.otel import CONTENT, content_wanted, wanted
 from telemetry.tracing import Metric, Work, attributes, bind_ids, current_ids, mask_id
 from tests.support.telemetry_exporters import Exported
@@ -218,14 +217,14 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(exported: Exported) ->
     class Watching:
         video = VIDEO_OF_TRACING
 
-        @traced_step("perceive")
+        @tracing.traced_step("perceive")
         def step(self) -> None:
             seen.append(dict(current_ids()))
 
     def ahead() -> Future[None]:
         return beside.submit(partial(copy_context().run, Watching().step))
 
-    with ClipSpans(VIDEO_OF_TRACING, 2_000) as clips, ThreadPoolExecutor(1) as beside:
+    with tracing.ClipSpans(VIDEO_OF_TRACING, 2_000) as clips, ThreadPoolExecutor(1) as beside:
         clips.run(0, ahead).result()
         clips.run(0, Watching().step)
         clips.run(1, ahead).result()
@@ -242,7 +241,7 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(exported: Exported) ->
 
 
 def test_a_clip_begun_ahead_is_ended_when_the_ingestion_breaks_off(exported: Exported) -> None:
-    clips = ClipSpans(VIDEO_OF_TRACING, 2_000)
+    clips = tracing.ClipSpans(VIDEO_OF_TRACING, 2_000)
     clips.run(0, int)
     clips.run(1, int)
     with pytest.raises(KeyboardInterrupt), clips:

@@ -19,8 +19,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from domain.errors import SetupError
-from models.chat_models import make_chat_model
-from models.extras import EVALUATION, OTEL, extra_of
+from models.endpoint import make_chat_model
+from models.keys_and_packages import EVALUATION, OTEL, extra_of
 from models.specs import ChatSpec
 from services.health import OUR_NAMES, Check, names_taken
 
@@ -173,9 +173,9 @@ def test_the_project_allows_just_these_pythons() -> None:
     ("first", "report", "expected"),
     [
         ("models.onnx, onnxruntime", ORT, "1"),
-        ("models.whisper, faster_whisper", ORT, "1"),
+        ("models.speech, faster_whisper", ORT, "1"),
         ("models.toolbox, onnxruntime", ORT, "1"),
-        ("models.whisper", HUB, "True"),
+        ("models.speech", HUB, "True"),
         ("evals.training", HUB, "True"),
     ],
 )

@@ -27,7 +27,7 @@ from people.identities import (
     match_identities,
     normalise_rows,
 )
-from perception.clustering import cluster
+from perception.faces_and_voices import cluster
 from tests.support.memory import direction, face, percept, voice
 
 TIMES = st.integers(0, 6000)

@@ -15,18 +15,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from domain.errors import ModelError
-from domain.media import Clip, Keyframe, Percept
+from domain.media import Clip, Gap, GapReason, Keyframe, Percept
 from domain.settings import WatchSettings
-from domain.streams import Gap, GapReason
 from domain.time import TimeSpan
 from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
 from perception.decode import RawClip
 from perception.frames import Frame, FrameMetrics
-from perception.keyframes import ChosenKeyframe
+from perception.hearing import sound_kinds
+from perception.keyframes import ChosenKeyframe, read_screen, same_text
 from perception.perceive_clip import Perceived, perceive
-from perception.screen_text import read_screen, same_text
-from perception.sounds import sound_kinds
 
 SETTINGS = WatchSettings()
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 36_000))

@@ -25,12 +25,11 @@ from flows.executors import Executor, Step, call_with_retries, is_transient
 from flows.perception_workers import ProcessPool, WorkerKilled, WorkerPool, threads_per_worker
 from flows.prefect_executor import dask_runner, task_runner
 from models.profile import Profile
-from models.slots import Slots
 from models.toolbox import Toolbox
-from perception import worker
-from perception.perceive_clip import Perceived
+from perception import perceive_clip
+from perception.perceive_clip import Delivery, Order, Perceived, carry_out
 from perception.source import SourceInfo
-from perception.worker import Delivery, Order, carry_out
+from store.files import Slots
 from store.home import Home
 from tests.support.light_models import nap, pid
 
@@ -223,9 +222,9 @@ def test_a_worker_loads_models_once_and_reads_on(monkeypatch: pytest.MonkeyPatch
         used.append(tools)
         return Perceived(Percept(clip=raw.clip), {})
 
-    monkeypatch.setattr(worker, "read_clips", read)
-    monkeypatch.setattr(worker, "perceive", look)
-    monkeypatch.setattr(worker, "_here", type("Here", (), {})())
+    monkeypatch.setattr(perceive_clip, "read_clips", read)
+    monkeypatch.setattr(perceive_clip, "perceive", look)
+    monkeypatch.setattr(perceive_clip, "_here", type("Here", (), {})())
     first = Toolbox(Profile(name="p"), Path("/w"))
     other = Toolbox(Profile(name="p", objects="none"), Path("/w"))
 
@@ -282,7 +281,7 @@ def test_dask_is_of_this_run_or_as_named(home: Home, monkeypatch: pytest.MonkeyP
     assert own.cluster_kwargs["local_directory"].startswith(str(home.root))
     named = WorkSettings(workers=3, pool="dask", scheduler="tcp://house:8786")
     assert cast("Any", task_runner(named, home)).address == "tcp://house:8786"
-    monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
+    monkeypatch.setattr("models.keys_and_packages.find_spec", lambda _module: None)
     with pytest.raises(SetupError, match=r'extra "dask".*prefect-dask distributed'):
         dask_runner(WorkSettings(pool="dask"), home)
 
@@ -307,7 +306,7 @@ def test_ray_is_of_this_run_or_as_named(home: Home, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(runners, "RayTaskRunner", OfRay, raising=False)
     monkeypatch.setitem(sys.modules, "prefect_ray", ModuleType("prefect_ray"))
     monkeypatch.setitem(sys.modules, "prefect_ray.task_runners", runners)
-    monkeypatch.setattr("models.extras.find_spec", lambda module: module)
+    monkeypatch.setattr("models.keys_and_packages.find_spec", lambda module: module)
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "")
     settings = WorkSettings(workers=3, pool="ray")
@@ -321,7 +320,7 @@ def test_ray_is_of_this_run_or_as_named(home: Home, monkeypatch: pytest.MonkeyPa
     assert not folder.exists()
     with task_runner(WorkSettings(pool="ray", scheduler="ray://house:10001"), home):
         assert OfRay.made == [("ray://house:10001", {})]
-    monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
+    monkeypatch.setattr("models.keys_and_packages.find_spec", lambda _module: None)
     with (
         pytest.raises(SetupError, match=r'extra "ray".*prefect-ray ray'),
         task_runner(settings, home),

@@ -19,11 +19,11 @@ from cli.render import SHOWN, TABLES
 from domain.asking import Action, Evidence, Mode
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope, Segment
+from domain.moments import Retrieval, UnknownLabel
 from domain.time import TimeSpan
 from library.params import Page
 from library.registry import ACTS, GUIDES, Act
 from retrieval.adapters import ABOUT, as_langchain_tools, as_text
-from retrieval.result import Retrieval, UnknownLabel
 from strategies.named_tools import find_tool
 from tests.support.api import WordState
 

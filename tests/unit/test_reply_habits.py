@@ -36,7 +36,7 @@ from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
 from models.chat import read_value
-from models.json_repair import read_object
+from models.structured import read_object
 from tests.support.machine import VIDEO, evidence, search
 
 LINES = """Reason: the gate is at the start

@@ -19,7 +19,7 @@ from retrieval.ranking import PreparedQuestion, best_lines
 from retrieval.relevance import CosineScale, closeness, coverage
 from retrieval.signals import K1, REACH, B, inverse_document_frequency
 from retrieval.terms import terms
-from store.queries.clip_contents import KeyframeOnClip
+from store.queries.clips import KeyframeOnClip
 from tests.support.story import (
     Story,
     candidates_at,

@@ -24,7 +24,7 @@ from domain.errors import BudgetExceeded, ModelError, SetupError
 from domain.settings import AskSettings
 from domain.trajectory import ModelCalled, PartialReply, RunEvent
 from models.messages import Message, user
-from models.slots import NoFreeSlot, Slots
+from store.files import NoFreeSlot, Slots
 from strategies.homer.strategy import STRATEGY
 
 ASK = AskSettings(tokens=50_000)
@@ -212,7 +212,7 @@ def test_the_final_call_may_use_what_was_held_back() -> None:
 HOLDS = """
 import sys, time
 from pathlib import Path
-from models.slots import Slots
+from store.files import Slots
 
 with Slots("a", 1, Path(sys.argv[1])).acquire():
     print("in", flush=True)

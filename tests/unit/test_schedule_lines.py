@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.errors import HomerError, InputError, SetupError
-from domain.schedules import MAX_INTERVAL_S, MIN_INTERVAL_S, When, parse_when
+from domain.watching import MAX_INTERVAL_S, MIN_INTERVAL_S, When, parse_when
 from flows.schedules.kinds import (
     KINDS,
     declared_schedules,

@@ -18,8 +18,8 @@ from domain.asking import Action, Mode, Question, Subtask
 from domain.errors import SetupError
 from domain.ledger import new_ledger
 from domain.settings import AskSettings
+from models.speech import WhisperRecognizer
 from models.weights import weights_named
-from models.whisper import WhisperRecognizer
 from retrieval.heuristics.questions import (
     DAY,
     HOUR,

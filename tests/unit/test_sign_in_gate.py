@@ -17,8 +17,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from auth.connections import SignInMethods
 from auth.middleware import RequireSignIn, SameOrigin, SessionStore
-from auth.password import set_password
 from auth.signin_page import SignInPage
+from auth.signing_in import set_password
 from store.home import Home
 from ui.language import in_language
 

@@ -11,22 +11,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auth import password as door
+from auth import signing_in as door
 from auth.connections import HOSTS_VARIABLE, is_loopback, sign_in_methods
-from auth.oidc import Oidc, load_oidc, secrets_file, verified_name
-from auth.password import (
+from auth.signin_page import safe_redirect
+from auth.signing_in import (
     FILE_VARIABLE,
+    SESSION_S,
     VARIABLE,
+    Oidc,
+    Sessions,
+    Throttle,
     hash_password,
+    load_oidc,
     password_file,
     password_matches,
     remove_password,
+    secrets_file,
     set_password,
     set_password_from_environment,
     stored_hash,
+    verified_name,
 )
-from auth.sessions import SESSION_S, Sessions, Throttle
-from auth.signin_page import safe_redirect
 from domain.errors import InputError, SetupError
 from library.rights import check_user
 from store.home import Home
@@ -174,7 +179,7 @@ def test_addresses_that_stand_for_ipv4_are_distinguished(clock: Clock) -> None:
 
 
 def test_a_crowd_shuts_nobody_out(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("auth.sessions.MAX_ENTRIES", 100)
+    monkeypatch.setattr("auth.signing_in.MAX_ENTRIES", 100)
     crowd = Throttle(clock=clock)
     assert sum(not one for one in [crowd.wait(f"10.0.{n}.1") for n in range(200)]) == 60
     assert len(crowd._tries) <= 101
@@ -251,7 +256,7 @@ def test_secrets_that_are_not_whole_are_reported(place: Home, text: str, output:
 
 def test_without_authlib_it_says_how(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets(place, AUTH + PROVIDER)
-    monkeypatch.setattr("auth.oidc.find_spec", lambda _name: None)
+    monkeypatch.setattr("auth.signing_in.find_spec", lambda _name: None)
     with pytest.raises(SetupError, match="pip install"):
         sign_in_methods(place, "0.0.0.0")
 

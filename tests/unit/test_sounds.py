@@ -16,11 +16,12 @@ from domain.errors import WeightsMissing
 from domain.media import Box, Clip, IdentityKind, Percept, SeenObject, Sound
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Identity
+from domain.sentences import count_objects, describe_by_time, describe_counts
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
-from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
+from domain.words import plural
 from flows.ingest_video import _missing_models, models_used
-from memory.continued_lines import continue_sounds
+from memory.clip_lines import continue_sounds
 from memory.writers import make_writers
 from memory.writers.clip_page import prompt_parts
 from memory.writers.labels import Salience, summarise
@@ -28,15 +29,15 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
 from models import profile as profiles
 from models import yamnet
-from models.extras import Extra
+from models.keys_and_packages import Extra
+from models.objects_and_texts import coco_labels
 from models.ports import Samples
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from models.yamnet import YamnetClassifier, open_interpreter
-from models.yolox import coco_labels
 from people.characters import ClipPeople
 from people.names import format_line
-from perception.sounds import find_sounds, sound_kinds
+from perception.hearing import find_sounds, sound_kinds
 from tests.support.memory import face, percept, said, span, text_at
 
 SETTINGS = WatchSettings()
@@ -219,7 +220,7 @@ def thing(time_s: float, label: str) -> SeenObject:
 )
 def test_several_of_a_kind(label: str, many: str) -> None:
     assert label in coco_labels()
-    assert pluralise(label) == many
+    assert plural(label) == many
 
 
 def test_a_listing_reads_as_people_write() -> None:

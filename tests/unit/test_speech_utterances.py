@@ -16,11 +16,8 @@ from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from models.ports import Samples, Speech, Vector, Word
-from perception.audio import lookahead_ms
-from perception.decode import RawClip
-from perception.source import clips_of
-from perception.speech import NOTHING_HEARD, Heard, find_utterances, recognise, voice_at
-from perception.voices import (
+from perception.decode import RawClip, lookahead_ms
+from perception.faces_and_voices import (
     WINDOW_MS,
     SpeakerTurn,
     absorb_small,
@@ -30,6 +27,8 @@ from perception.voices import (
     find_turns,
     group_voices,
 )
+from perception.hearing import NOTHING_HEARD, Heard, find_utterances, recognise, voice_at
+from perception.source import clips_of
 
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
 SETTINGS = WatchSettings(clip_ms=6_000)

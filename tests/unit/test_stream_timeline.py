@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from cli.door import until_stopped
 from domain.errors import DatabaseError, HomerError, ModelError
-from domain.media import Clip
+from domain.media import LEVELS, Clip, Gap, GapReason, PictureTally, StreamClip, StreamSettings
 from domain.settings import WorkSettings
-from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamClip, StreamSettings
 from domain.time import TimeSpan
 from flows.live_stream import StreamIngestion, follow_stream
 from flows.perception_workers import WorkerPool

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
+from domain.sentences import LINE_WORDS
 from domain.time import TimeSpan
-from domain.wording import LINE_WORDS
 from memory.captions import CaptionTrack, read_captions, read_tracks
 from memory.subtitles import (
     SourceTexts,

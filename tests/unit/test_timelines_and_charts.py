@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from domain.texts import WORD_JOINER
 from domain.time import TimeSpan, parse_clock
-from domain.words import format_span, format_time, join_words, short_times
+from domain.words import WORD_JOINER, format_span, format_time, join_words, short_times
 from evals.layout import ReportTable
 from ui import charts, player
 from ui.formatting import escape_markdown, format_bytes, format_duration

@@ -12,25 +12,23 @@ from typing import Any, cast
 import pytest
 
 from domain.errors import WeightsMissing
-from models import llama_server, toolbox
-from models.chat_models import api_key
-from models.llama_server import llama_url
-from models.preload import preloading
+from models import endpoint, toolbox
+from models.endpoint import api_key, llama_url
 from models.profile import Profile, load_profile
 from models.specs import ChatSpec
 from models.text_embedding import EncoderFiles
-from models.toolbox import Toolbox
+from models.toolbox import Toolbox, preloading
 
 MODELS = {
     "speech": ("models.toolbox", "WhisperRecognizer"),
     "activity": ("models.toolbox", "SileroActivity"),
-    "faces": ("models.insightface_pack", "InsightFaceEngine"),
-    "speaker": ("models.wespeaker", "WeSpeakerEncoder"),
-    "screen": ("models.rapidocr_reader", "RapidOcrReader"),
-    "objects": ("models.yolox", "YoloxDetector"),
+    "faces": ("models.faces", "InsightFaceEngine"),
+    "speaker": ("models.toolbox", "WeSpeakerEncoder"),
+    "screen": ("models.objects_and_texts", "RapidOcrReader"),
+    "objects": ("models.objects_and_texts", "YoloxDetector"),
     "sounds": ("models.toolbox", "YamnetClassifier"),
-    "text": ("models.text_embedding", "OnnxTextEmbedder"),
-    "reranker": ("models.reranker", "CrossEncoderReranker"),
+    "text": ("models.toolbox", "OnnxTextEmbedder"),
+    "reranker": ("models.toolbox", "CrossEncoderReranker"),
 }
 """Models whose files come with their packages."""
 
@@ -52,7 +50,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return weights / name
 
     monkeypatch.setattr(toolbox, "verified_folder", verified_folder)
-    for module, name in {*MODELS.values(), ("models.yunet_sface", "YunetSfaceEngine")}:
+    for module, name in {*MODELS.values(), ("models.faces", "YunetSfaceEngine")}:
         monkeypatch.setattr(f"{module}.{name}", Made)
     return asked
 
@@ -166,7 +164,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     package.CommonParams, package.Server = Params, Server
     package.get_device_info = lambda: [{"type": "CPU"}]
     monkeypatch.setitem(sys.modules, "xllamacpp", package)
-    monkeypatch.setattr(llama_server, "_running", [])
+    monkeypatch.setattr(endpoint, "_running", [])
     llama_url.cache_clear()
     found: ModuleType = package
     return found
@@ -179,9 +177,9 @@ def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path
     found = [one.model.path for one in server.started]
     assert found == [str(tmp_path / "a.gguf"), str(tmp_path / "b.gguf")]
     assert {tuple(one.hostnames) for one in server.started} == {("127.0.0.1",)}
-    assert {tuple(one.api_keys) for one in server.started} == {(llama_server.KEY,)}
+    assert {tuple(one.api_keys) for one in server.started} == {(endpoint.KEY,)}
     served = ChatSpec(model="llama:tiny", base_url="http://127.0.0.1:4321/v1")
-    assert api_key(served) == llama_server.KEY
+    assert api_key(served) == endpoint.KEY
     llama_url.cache_clear()
 
 

@@ -18,7 +18,7 @@ from skimage.filters import laplace, threshold_otsu
 from skimage.metrics import structural_similarity
 
 from models.ports import Image, Vector
-from perception.likeness import LIKENESS
+from perception.images import LIKENESS
 from strategies.vam.moments import (
     EventBounds,
     EventStart,

@@ -13,9 +13,9 @@ import pytest
 
 from agent.strategy import Strategy
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
-from domain.ingesting import Watched
 from domain.media import Video
 from domain.settings import MemorySettings, Pool, Settings, WorkSettings
+from domain.watching import Watched
 from flows import executors, watching
 from flows.build import Built
 from flows.perception_workers import WorkerPool

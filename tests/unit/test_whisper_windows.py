@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from models.whisper import SAMPLE_HZ, SHORTEST_TALK_S, Windows, find_loops, speech_of
+from models.speech import SAMPLE_HZ, SHORTEST_TALK_S, Windows, find_loops, speech_of
 
 LONGEST = 448
 ALARM = "please leave the building now"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.asking import Evidence, Question
-from domain.stated import Triple
+from domain.sentences import Triple
 from domain.time import TimeSpan
 from strategies.worldmm import replies
 from strategies.worldmm.graph import search_semantic, semantic_index

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agent.builder import Embed
 from agent.reasoners.port import Unreadable
-from domain.stated import Triple
+from domain.sentences import Triple
 from domain.time import TimeSpan
 from models.messages import Message
 from strategies.worldmm.model_writer import ModelWriter

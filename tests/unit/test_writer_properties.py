@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from domain.media import IdentityKind, Percept
 from domain.memories import MemoryDraft, MemoryKind, MemorySource, OpenSegment
 from domain.people import TAG, Character, Identity
+from domain.sentences import LINE_WORDS, split_sentences, split_utterance
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from domain.wording import LINE_WORDS, split_sentences, split_utterance
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
 from memory.writers.labels import CutLimits, choose_cuts, depth_scores, split_at_cuts
 from memory.writers.local_clip import LocalClipWriter

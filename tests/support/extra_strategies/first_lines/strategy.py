@@ -19,9 +19,9 @@ from domain.built import (
     WatchedClip,
 )
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from models.messages import user
 from models.toolbox import Toolbox
-from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.memories import memories_of_clips
 from tests.support.extra_strategies.next_lines.strategy import ReadsTwice

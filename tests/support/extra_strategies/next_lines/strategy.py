@@ -6,8 +6,8 @@ from agent.reasoners.port import Conclusion, DecisionContext
 from agent.strategy import PolicyParts, RunTool, Strategy, Tool, ToolArguments, ToolUse
 from domain.asking import Action, Evidence
 from domain.memories import MemoryView
+from domain.moments import Retrieval
 from models.toolbox import Toolbox
-from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.memories import memories_of_clips
 

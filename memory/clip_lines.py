@@ -1,7 +1,6 @@
-"""Lines that go on over a clip's border: open sentences, and text that stays on screen.
+"""Stores the lines of a clip: their links and strengths, and those that go on over its border.
 
-A line that goes on is written anew in the later clip with its whole span, and supersedes the line
-of the earlier clip. A view as of the earlier clip still shows that one.
+Open sentences go on, and text that stays on screen.
 """
 
 from __future__ import annotations
@@ -11,10 +10,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlalchemy.orm import Session
 
 from domain.media import Clip, Percept, Utterance
-from domain.memories import SEPARATOR, Memory, MemoryDraft, MemoryKind, MemorySource
-from domain.wording import continues_sentence, join_utterances
-from perception.screen_text import same_text
-from perception.speech import SENTENCE_PAUSE_MS, without_cut
+from domain.memories import (
+    PRESENCE_SOURCES,
+    SEPARATOR,
+    Line,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    MemorySource,
+)
+from domain.sentences import continues_sentence, join_utterances
+from domain.settings import Settings
+from people.characters import ClipPeople, identities_of_tags
+from perception.hearing import SENTENCE_PAUSE_MS, without_cut
+from perception.keyframes import same_text
+from store.queries import memories
+from store.queries.characters import learned_with
 from store.queries.memories import memories_of_clips
 
 SURROUNDINGS = 4
@@ -29,6 +40,8 @@ def may_continue(percept: Percept) -> bool:
     return bool(percept.screen_texts) or any(one.language for one in percept.utterances)
 
 
+# A line that goes on is written anew in the later clip with its whole span, and supersedes the line
+# of the earlier clip. A view as of the earlier clip still shows that one.
 def continue_speech(drafts: Sequence[MemoryDraft], before: Iterable[Memory]) -> list[MemoryDraft]:
     """Join the first line of a clip's speech to the sentence that the clip before left open.
 
@@ -160,3 +173,86 @@ def _is_sound(line: MemoryDraft | Memory) -> bool:
 def _kind(line: MemoryDraft | Memory) -> str:
     """Return the kind of sound that a line says is heard."""
     return line.text.removeprefix(_HEARD).removesuffix(_END).removesuffix(_CONTINUED)
+
+
+def store_memories(
+    session: Session,
+    video_id: str,
+    clip: int,
+    drafts: Sequence[MemoryDraft],
+    vectors: Sequence[memories.Vector],
+    people: ClipPeople,
+    settings: Settings,
+) -> None:
+    """Store drafts with their vectors; a known fact is strengthened instead (section 3.2).
+
+    A fact is known if an open semantic memory of exactly the same people, whether seen or heard,
+    has a cosine above ``settings.memory.same_fact`` to it. Memories that a draft contradicts are
+    closed first, so that they do not count as the same fact.
+    """
+    contradicted = sorted({old for draft in drafts for old in draft.contradicts})
+    if contradicted:
+        memories.supersede(session, video_id, contradicted, clip)
+    episodic = [index for index, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
+    _add(
+        session,
+        video_id,
+        clip,
+        [drafts[n] for n in episodic],
+        [vectors[n] for n in episodic],
+        people,
+    )
+    for draft, vector in zip(drafts, vectors, strict=True):
+        if draft.kind != MemoryKind.EPISODIC:
+            same_fact = settings.memory.same_fact
+            mentioned = {identity.id for identity in identities_of_tags(people, draft.tags)}
+            known = [set(one.members) for one in learned_with(session, video_id, mentioned, clip)]
+            others = mentioned.difference(*known)
+            about = [*known, *({identity} for identity in sorted(others))]
+            closest = memories.closest_fact(session, video_id, about, vector)
+            if closest is not None and closest[1] > same_fact:
+                memories.strengthen(session, [closest[0]], clip)
+            else:
+                _add(session, video_id, clip, [draft], [vector], people)
+
+
+def supersede_local_lines(
+    session: Session, video_id: str, clip: int, drafts: Sequence[MemoryDraft]
+) -> tuple[list[MemoryDraft], int]:
+    """Supersede what a clip was stored with while its model failed, except for quotations.
+
+    Returns:
+        What the clip is to have: first those of ``drafts`` that are stored, and how many they are,
+        then what is new. A quotation that is no longer stored was deleted since, and is not new.
+    """
+    rows = memories.memories_of_clips(session, video_id, [clip], clip)
+    stored = {_line(row.memory): row.memory for row in rows}
+    made = {_line(draft) for draft in drafts}
+    local = PRESENCE_SOURCES
+    gone = [m.id for line, m in stored.items() if line not in made and m.source in local]
+    memories.supersede(session, video_id, gone, clip)
+    known = [draft for draft in drafts if _line(draft) in stored]
+    possible = {*PRESENCE_SOURCES, MemorySource.MODEL}
+    new = [draft for draft in drafts if _line(draft) not in stored and draft.source in possible]
+    return [*known, *new], len(known)
+
+
+def _line(memory: Line) -> tuple[object, ...]:
+    return memory.kind, memory.source, memory.text, memory.span, memory.speaker
+
+
+def _add(
+    session: Session,
+    video_id: str,
+    clip: int,
+    drafts: Sequence[MemoryDraft],
+    vectors: Sequence[memories.Vector],
+    people: ClipPeople,
+) -> None:
+    ids = memories.add_memories(session, video_id, clip, drafts, vectors)
+    links = [
+        (memory_id, identity.id)
+        for memory_id, draft in zip(ids, drafts, strict=True)
+        for identity in identities_of_tags(people, draft.tags)
+    ]
+    memories.link_memories(session, links)

@@ -1,14 +1,18 @@
-"""Join utterances to sentences and split long ones at sentence ends, with times."""
+"""Sentences: utterances joined and split at sentence ends with times, and what sentences state."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
 from unicodedata import east_asian_width
 
+from domain.base import Frozen
 from domain.media import SeenObject, Utterance
 from domain.time import TimeSpan
+from domain.words import plural
 
 LINE_WORDS = 40
 """An utterance with more words is split at its sentence ends."""
@@ -16,12 +20,10 @@ LINE_WORDS = 40
 LINE_CHARACTERS = 300
 """Longest line that sentences are joined to, in characters."""
 
+# The longest spoken sentences have a few hundred characters. Longer text without a full stop is a
+# transcript without punctuation, or made to slow down the parser.
 LONGEST_SENTENCE = 2_000
-"""Most characters of a sentence; a longer one is split between words.
-
-The longest spoken sentences have a few hundred characters. Longer text without a full stop is a
-transcript without punctuation, or made to slow down the parser.
-"""
+"""Most characters of a sentence; a longer one is split between words."""
 
 _END = re.compile(r"((?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++[”’」）]*+)\s*+")
 _PART = re.compile(
@@ -68,11 +70,9 @@ def join_sentences(utterances: Iterable[Utterance], max_pause_ms: int) -> list[U
 
 
 def continues_sentence(last: Utterance, utterance: Utterance, max_pause_ms: int) -> bool:
-    """Check whether an utterance goes on with a sentence that ``last`` leaves open.
-
-    Lines grow to ``LINE_WORDS`` words and ``LINE_CHARACTERS`` characters at most, so that speech
-    that was written down without full stops is still split.
-    """
+    """Check whether an utterance goes on with a sentence that ``last`` leaves open."""
+    # Lines grow only so far, so that speech that was written down without full stops is still
+    # split.
     pause_ms = utterance.span.start_ms - last.span.end_ms
     return (
         not ends_sentence(last.text)
@@ -102,10 +102,7 @@ def _is_wide(character: str) -> bool:
 
 
 def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
-    """Split an utterance into lines of at most ``LINE_WORDS`` words, as far as sentence ends allow.
-
-    The span is divided in proportion to the length of each line, since speech runs evenly enough.
-    """
+    """Split an utterance into lines of ``LINE_WORDS`` words, as far as sentence ends allow."""
     text = utterance.text.strip()
     if len(text.split()) <= LINE_WORDS:
         return [(text, utterance.span)] if text else []
@@ -121,7 +118,8 @@ def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
 
 
 def share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
-    """Divide a span in proportion to lengths of text, as speech runs evenly enough."""
+    """Divide a span in proportion to lengths of text."""
+    # Speech runs evenly enough.
     total, used, spans = sum(lengths), 0, []
     for length in lengths:
         start = span.start_ms + span.length_ms * used // total
@@ -130,7 +128,6 @@ def share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
     return spans
 
 
-_PLURALS = {"person": "people", "knife": "knives", "mouse": "mice", "sheep": "sheep"}
 _ONLY_PLURAL = frozenset({"skis", "scissors"})
 _WITHOUT_NUMBER = frozenset({"broccoli"})
 
@@ -144,16 +141,8 @@ def describe_counts(counts: Mapping[str, int]) -> str:
         elif count == 1:
             described.append(f"an {label}" if label[0] in "aeiou" else f"a {label}")
         else:
-            described.append(f"{count} {pluralise(label)}")
+            described.append(f"{count} {plural(label)}")
     return ", ".join(described)
-
-
-def pluralise(label: str) -> str:
-    """Return the plural of an object's label."""
-    if label in _PLURALS:
-        return _PLURALS[label]
-    sibilant = label.endswith(("s", "x", "ch", "sh"))
-    return f"{label}es" if sibilant else f"{label}s"
 
 
 def count_objects(objects: Iterable[SeenObject]) -> dict[str, int]:
@@ -183,3 +172,122 @@ def describe_by_time(objects: Sequence[SeenObject]) -> list[tuple[int, str]]:
         (ms, describe_counts(count_objects(item for item in objects if item.time_ms == ms)))
         for ms in times
     ]
+
+
+class Triple(Frozen):
+    """What a sentence states; the predicate is a verb in base form with its preposition."""
+
+    subject: str
+    predicate: str
+    object: str
+
+    @property
+    def text(self) -> str:
+        """As a plain sentence, to be embedded and shown."""
+        return f"{self.subject} {self.predicate} {self.object}"
+
+
+class EntityKind(StrEnum):
+    """What an entity is."""
+
+    PERSON = "PERSON"
+    GROUP = "GROUP"
+    LOCATION = "LOCATION"
+    OBJECT = "OBJECT"
+    CONCEPT = "CONCEPT"
+
+
+class NamedEntity(Frozen):
+    """An entity of a sentence: people as they are called, else lower case and singular.
+
+    ``quality``: it is what something is like: "white".
+    """
+
+    name: str
+    kind: EntityKind
+    quality: bool = False
+
+
+class StatedFacts(Frozen):
+    """The entities and triples of a text, in order, each once."""
+
+    entities: tuple[NamedEntity, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+
+class Mention(Frozen):
+    """A named entity from a letter of a text on; labels are spaCy's: PERSON, ORG, GPE, DATE, ..."""
+
+    text: str
+    label: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+# Kinds of things that object detectors name, by the word that people ask for them with.
+
+_ANIMALS = ("bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe")
+_VEHICLES = ("bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat")
+_FRUIT = ("banana", "apple", "orange")
+_VEGETABLES = ("broccoli", "carrot")
+_FOOD = (*_FRUIT, *_VEGETABLES, "sandwich", "hot dog", "pizza", "donut", "cake")
+_FURNITURE = ("chair", "couch", "bed", "dining table", "bench")
+_DEVICES = ("tv", "laptop", "mouse", "remote", "keyboard", "cell phone")
+_APPLIANCES = ("microwave", "oven", "toaster", "refrigerator")
+_DISHES = ("bottle", "wine glass", "cup", "fork", "knife", "spoon", "bowl")
+_LUGGAGE = ("backpack", "handbag", "suitcase")
+
+KINDS = MappingProxyType(
+    {
+        "animal": _ANIMALS,
+        "pet": _ANIMALS,
+        "vehicle": _VEHICLES,
+        "fruit": _FRUIT,
+        "vegetable": _VEGETABLES,
+        "food": _FOOD,
+        "furniture": _FURNITURE,
+        "device": _DEVICES,
+        "appliance": _APPLIANCES,
+        "tableware": _DISHES,
+        "dish": _DISHES,
+        "luggage": _LUGGAGE,
+        "bag": _LUGGAGE,
+    }
+)
+"""The labels of COCO's 80 classes by kind, after its supercategories."""
+
+KIND_WORDS = "|".join(f"{word}|{plural(word)}" for word in KINDS)
+"""An expression that matches the word of a kind, in the singular or plural."""
+_KIND = re.compile(rf"\b(?:{KIND_WORDS})\b", re.IGNORECASE)
+_COUNT = re.compile(r"^(?:\d+|an?)\s+")
+_SEEN = "Seen: "
+
+
+def labels_of_kind(question: str) -> frozenset[str]:
+    """Return the labels of the first kind of things that a question names; none if it names none.
+
+    A kind's own word is among them: a line may say "an animal".
+    """
+    match = _KIND.search(question)
+    if match is None:
+        return frozenset()
+    word = next(kind for kind in KINDS if match[0].lower() in (kind, plural(kind)))
+    return frozenset((word, *KINDS[word]))
+
+
+def things_on(line: str) -> dict[str, str]:
+    """Return the things of a line about objects by label: ``4 cars`` is ``{"car": "4 cars"}``.
+
+    Labels beyond the kinds above stay as the line has them.
+    """
+    things = (part.strip() for part in line.removeprefix(_SEEN).rstrip(".").split(","))
+    names = {thing: _COUNT.sub("", thing) for thing in things if thing}
+    return {_LABEL_OF.get(name, name): thing for thing, name in names.items()}
+
+
+_LABEL_OF = {plural(label): label for labels in KINDS.values() for label in labels} | {
+    plural("person"): "person"
+}

@@ -1,7 +1,7 @@
-"""Speech recognition by Whisper on CTranslate2 (faster-whisper), int8 on the CPU by default.
+"""Speech by Whisper on CTranslate2 (int8 on the CPU by default); speakers by WeSpeaker.
 
-Deterministic: one temperature (0, so nothing is sampled), a fixed number of beams, and no text
-carried over from one window to the next.
+Recognition is deterministic: one temperature (0, so nothing is sampled), a fixed number of beams,
+and no text carried over from one window to the next.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import kaldi_native_fbank as knf
 import numpy as np
 
-from domain.errors import SetupError, WeightsMissing
-from models.devices import SpeechDevice, limit_arenas, make_idle_threads_sleep
+from domain.errors import ModelError, SetupError, WeightsMissing
+from models.devices import CPU, SpeechDevice, limit_arenas, make_idle_threads_sleep
 from models.hub import HubModel, is_hub_name
-from models.onnx import threads_allowed
-from models.ports import Samples, Speech, Word
+from models.onnx import open_session, threads_allowed
+from models.ports import Samples, Speech, Vector, Word
+from models.specs import VOICES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -415,3 +417,47 @@ def speech_of(
             speech.append(Speech(tuple(kept), language, confidence))
     speech += [Speech((timed(start, end, ""),), language, 0.0) for start, end in lost]
     return sorted(speech, key=lambda one: one.words[0].start_ms)
+
+
+MEL_BINS = 80
+SHORTEST_VOICE_S = 0.4
+INT16 = 32_768.0
+
+
+class WeSpeakerEncoder:
+    """Embeddings of 256 dimensions of a speaker's voice.
+
+    Args:
+        folder: holds ``model.onnx``.
+    """
+
+    name = "wespeaker-resnet34"
+    same_speaker = VOICES["wespeaker"]
+
+    def __init__(self, folder: Path, device: str = CPU) -> None:
+        # Samples are short and many: they run in parallel, each in one thread.
+        self._session = open_session(folder / "model.onnx", threads=1, arena=False, device=device)
+
+    def embed(self, samples: Samples) -> Vector:
+        """Embed the voice of at least 0.4 s of 16 kHz speech; shape (256,), L2-normalised.
+
+        Raises:
+            ModelError: The samples are too few to embed a voice.
+        """
+        if len(samples) < SHORTEST_VOICE_S * SAMPLE_HZ:
+            raise ModelError(
+                f"a voice needs {SHORTEST_VOICE_S} s of speech, this is {len(samples)} samples"
+            )
+        options = knf.FbankOptions()
+        options.frame_opts.samp_freq = SAMPLE_HZ
+        options.frame_opts.dither = 0.0
+        options.frame_opts.window_type = "hamming"
+        options.mel_opts.num_bins = MEL_BINS
+        bank = knf.OnlineFbank(options)
+        bank.accept_waveform(SAMPLE_HZ, (np.asarray(samples, np.float32) * INT16).tolist())
+        bank.input_finished()
+        frames = np.stack([bank.get_frame(index) for index in range(bank.num_frames_ready)])
+        features = np.asarray(frames - frames.mean(axis=0), np.float32)
+        (rows,) = self._session.run(None, {"input_features": features[None]})
+        vector = np.asarray(rows[0], np.float32)
+        return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)

@@ -1,4 +1,4 @@
-"""Quotes: the sentences of memory that may answer an open question, best first.
+"""Quotes, the sentences of memory that may answer an open question; and citations by ref.
 
 What is said, read and seen is looked for side by side, since each kind drowns the others in one
 ranking. A sentence is compared with the whole question by the reranker, and by vectors and words
@@ -8,27 +8,37 @@ often holds the answer. Text on screen is split into its own lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
-from domain.asking import Evidence
+from domain.asking import REF_KINDS, STRUCTURE, Citation, Evidence, Quote
 from domain.errors import WeightsMissing
-from domain.memories import SEPARATOR, MemorySource
+from domain.memories import SEPARATOR, MemorySource, MemoryView, Scope
+from domain.moments import ResolvedRefs
 from domain.people import TAG
-from domain.search import STRUCTURE, Quote
-from domain.texts import has_number
 from domain.time import TimeSpan
+from domain.words import has_number
 from models.ports import Reranker, TextEmbedder, embed_queries
 from models.sentences import SentenceParser
 from retrieval.chapters import Word
-from retrieval.heuristics.questions import NUMBERS, PEOPLE, asked_type, is_english
-from retrieval.heuristics.structure_questions import Asks, asks_for_kind, order_of
+from retrieval.heuristics.questions import (
+    NUMBERS,
+    PEOPLE,
+    Asks,
+    asked_type,
+    asks_for_kind,
+    is_english,
+    order_of,
+)
+from retrieval.keyframe_mode import NEAR_MS, describe, describe_kept
 from retrieval.lines import Ints, LineSet
-from retrieval.people_in_query import line_text, text_for_reranker
+from retrieval.people_in_query import line_text, names_as_of, text_for_reranker, with_current_names
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CELLS, line_scores
 from retrieval.relevance import closeness, text_coverage
@@ -43,8 +53,17 @@ from retrieval.structure import (
 )
 from retrieval.terms import content_words
 from store.database import Store
+from store.queries.builds import cited_built
 from store.queries.candidates import lines_of_clips
-from store.queries.search import StoredLine
+from store.queries.clips import clip_contents
+from store.queries.keyframes import cited_kept
+from store.queries.search import (
+    StoredLine,
+    cited_frames,
+    cited_memories,
+    cited_segments,
+    videos_of_refs,
+)
 
 SAID, READ, SEEN = 20, 6, 4
 """Sentences said, texts read and lines on what is seen or heard that are compared."""
@@ -323,3 +342,63 @@ def _texts(context: QueryContext, lines: LineSet, number: int) -> list[Candidate
 def _quoted(context: QueryContext, candidate: Candidate, score: float) -> Quoted:
     rows = [context.row_evidence(candidate.video, row, score) for row in candidate.rows]
     return quoted(candidate.shown, rows, candidate.kind, score)
+
+
+Key = tuple[str, int]
+"""Kind, one of ``REF_KINDS``, and row id."""
+
+_REF = re.compile(rf"\[?([{REF_KINDS}])([1-9]\d{{0,17}})\]?")
+
+
+def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRefs:
+    """Look refs up as of ``view``; repeated ones count once, brackets are allowed.
+
+    Returns:
+        Citations in the order of the refs, and the refs without a row in view.
+    """
+    wanted = {ref: _key(ref) for ref in refs}
+    keys = {key for key in wanted.values() if key is not None}
+    ids = {kind: [number for k, number in keys if k == kind] for kind in REF_KINDS}
+    videos = videos_of_refs(session, ids)
+    known: dict[Key | None, Citation] = {}
+    for scope in (scope for scope in view.scopes if scope.video in videos):
+        for citation in _in_scope(session, scope, ids):
+            known[_key(citation.ref)] = citation
+    citations = [known[key] for key in wanted.values() if key in known]
+    unknown = tuple(ref for ref, key in wanted.items() if key not in known)
+    return ResolvedRefs(citations=tuple(dict.fromkeys(citations)), unknown=unknown)
+
+
+def _key(ref: str) -> Key | None:
+    match = _REF.fullmatch(ref.strip())
+    return (match[1], int(match[2])) if match else None
+
+
+def _in_scope(
+    session: Session, scope: Scope, ids: Mapping[str, Collection[int]]
+) -> Iterator[Citation]:
+    names = names_as_of(session, scope)
+    for line in cited_memories(session, scope, ids["m"]):
+        span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
+        yield _citation(f"m{line.id}", scope, span, line_text(line, names), line.clip)
+    for segment, label, summary, start, end in cited_segments(session, scope, ids["s"]):
+        text = with_current_names(f"{label}: {summary}", names)
+        yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
+    shown = cited_frames(session, scope, ids["k"])
+    contents = clip_contents(session, scope, {frame.clip for frame in shown})
+    for frame in shown:
+        span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
+        text = describe(contents, frame.time_ms, names, frame.description)
+        yield _citation(f"k{frame.id}", scope, span, text, frame.clip)
+    kept = cited_kept(session, scope, ids["f"])
+    contents = clip_contents(session, scope, {one.clip for one in kept})
+    for one in kept:
+        span = TimeSpan.of(one.time_ms, one.time_ms + NEAR_MS)
+        text = describe_kept(contents, one.time_ms, names)
+        yield _citation(f"f{one.id}", scope, span, text, one.clip)
+    for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["e"], ids["r"]):
+        yield _citation(ref, scope, span, with_current_names(text, names), clip)
+
+
+def _citation(ref: str, scope: Scope, span: TimeSpan, text: str, clip: int | None) -> Citation:
+    return Citation(ref=ref, video=scope.video, span=span, text=text, clip=clip)
