@@ -1,14 +1,17 @@
-"""Calls to the language model in one run: within the budget and deadline, and recorded."""
+"""Calls to the language model in one run: within its budget and deadline, and recorded.
+
+The budget is the tokens and seconds of the run; both have a hard limit.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
-from agent.budget import RunBudget
 from agent.builder import AskOptions, Reply, note_writer
 from agent.harness.inform import shortened
 from agent.reasoners.port import Unreadable
@@ -16,15 +19,17 @@ from agent.recorder import Recorder
 from domain.calls import CallRecord
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.marked import marked
-from domain.settings import IMAGE_TOKENS
-from domain.trajectory import ModelCalled, Prompted
+from domain.settings import IMAGE_TOKENS, AskSettings
+from domain.trajectory import ModelCalled, Prompted, TimeUp
 from models.chat import Replay, Sink, StructuredChat
 from models.messages import Message, request_tokens
 from store.queries.calls import add_call
 from store.queries.trajectories import trajectory_exists
 
 if TYPE_CHECKING:
+    from agent.recorder import Recorder
     from store.database import Store
+
 
 LEAST_REPLY = 32
 """Tokens: with room for a shorter reply than this, no call is made."""
@@ -56,12 +61,10 @@ class Calls:
 
     @property
     def sees(self) -> bool:
-        """Check whether the model accepts images."""
         return self._chat.sees
 
     @property
     def in_process(self) -> bool:
-        """Check whether the model runs in this process."""
         return self._chat.in_process
 
     def ask(
@@ -198,7 +201,6 @@ class ToolCalls:
 
     @property
     def sees(self) -> bool:
-        """Check whether the model accepts images."""
         return self._calls.sees
 
     def ask(
@@ -212,3 +214,106 @@ class ToolCalls:
         return self._calls.ask(
             purpose, messages, schema, round=self._round, for_tool=True, **options
         )
+
+
+# The budget of a run.
+
+
+class RunBudget:
+    """The tokens and seconds of a run, counted on from where an interrupted one stopped.
+
+    ``now`` returns monotonic seconds. ``looks`` counts how often a decision depended on the clock;
+    the look at which time is up is recorded, so that the run can be repeated without a clock.
+    """
+
+    def __init__(
+        self,
+        settings: AskSettings,
+        tokens: int = 0,
+        clock: float = 0.0,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._now = settings, now
+        self._started = now() - clock
+        self.tokens = tokens
+        self.largest = 0
+        self.looks = 0
+        self._late = False
+        self._recorder: Recorder | None = None
+
+    def add(self, tokens_in: int, tokens_out: int) -> None:
+        """Count the tokens of a model call."""
+        self.tokens += tokens_in + tokens_out
+        self.largest = max(self.largest, tokens_in + tokens_out)
+
+    def follow(self, recorder: Recorder, looks: int) -> None:
+        """Restore from a recorder's events the largest call and whether time is up.
+
+        The recorder is told when time runs out. While it repeats a record, time is up where it was
+        up before.
+        """
+        self._recorder, recorder.clock, self.looks = recorder, lambda: self.clock, looks
+        for event in recorder.events:
+            if isinstance(event, ModelCalled):
+                self.largest = max(self.largest, event.tokens_in + event.tokens_out)
+            self._late = self._late or isinstance(event, TimeUp)
+
+    @property
+    def clock(self) -> float:
+        """Return the seconds spent."""
+        return self._now() - self._started
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline; 0 when it has passed."""
+        return max(0.0, self._settings.seconds - self.clock)
+
+    @property
+    def tokens_left(self) -> int:
+        """Return how many tokens may still be spent."""
+        return max(0, self._settings.tokens - self.tokens)
+
+    def gone(self) -> str:
+        """Name the budget that is exhausted; "" while both suffice for another call.
+
+        A call may take as many tokens as the largest so far, and as many again are reserved for the
+        final answer.
+        """
+        return self._short_of(2 * self.largest, late=self.late())
+
+    def gone_for_tool(self) -> str:
+        """Name the budget that is exhausted, as ``gone`` does, for a call that a tool makes.
+
+        This look at the clock is not counted: a replay takes what the tool found from the record.
+        """
+        return self._short_of(2 * self.largest, late=self.late_for_tool())
+
+    def final_answer_exhausted(self) -> str:
+        """Name the budget that is exhausted for the final answer, which may use the reserve."""
+        return self._short_of(self.largest, late=self.late())
+
+    def late(self) -> bool:
+        """Check whether the seconds are spent; once they are, it stays so."""
+        self.looks += 1
+        if not self._late and self._is_over():
+            self._late = True
+            if self._recorder is not None:
+                self._recorder.add(TimeUp(round=self._recorder.round, look=self.looks))
+        return self._late
+
+    def late_for_tool(self) -> bool:
+        """Check whether the seconds are spent; unlike ``late``, it is not counted or recorded."""
+        return self._late or self._is_over()
+
+    def _is_over(self) -> bool:
+        ahead = self._recorder.ahead if self._recorder else None
+        if ahead is not None:
+            return isinstance(ahead, TimeUp) and ahead.look <= self.looks
+        return self.seconds_left <= 0
+
+    def _short_of(self, tokens: int, *, late: bool) -> str:
+        if late:
+            return marked(f"the {self._settings.seconds:g} seconds are spent")
+        if self.tokens_left <= 0 or self.tokens_left < tokens:
+            return marked(f"the {self._settings.tokens} tokens are spent")
+        return ""

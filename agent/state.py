@@ -143,7 +143,6 @@ def outcome_of(state: State) -> LoopOutcome:
 
 
 def focus_of(state: State) -> Focus | None:
-    """Return the segment in focus."""
     focus = state.get("focus")
     return Focus.model_validate(focus) if focus else None
 

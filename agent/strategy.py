@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic import Field, ValidationError
 
-from agent.budget import RunBudget
 from agent.builder import AskModel, MemoryBuilder, WindowBuilder
 from agent.harness.inform import LoadImage
-from agent.model_calls import Calls
+from agent.model_calls import Calls, RunBudget
 from agent.reasoners.port import Conclusion, DecisionContext, Responder
 from domain.asking import MOST_OPTIONS, Action
 from domain.base import Frozen

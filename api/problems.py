@@ -125,7 +125,6 @@ def to_logged_problem(error: BaseException) -> Problem:
 
 
 def problem_response(error: BaseException) -> Response:
-    """Return the response to a request that failed with ``error``."""
     problem = to_logged_problem(error)
     headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.app_state import ApiState
+from api.door import ApiState
 from api.problems import Problem, RequestRefused, to_logged_problem
 from domain.asking import Question
 from domain.moments import Answered
@@ -23,8 +23,8 @@ from domain.texts import make_storable
 from domain.time import in_seconds
 from domain.trajectory import PartialReply, RunEvent
 from graphs.ask_result import AskResult
+from graphs.concurrent import stream
 from graphs.runner import Runner
-from graphs.stream import stream
 from library.answering import answer_of
 from models.json_repair import latest_text
 
@@ -155,7 +155,6 @@ class RunningQuestion:
         raise ServerStopping(self.id)
 
     async def answer_body(self, result: AskResult) -> Answered:
-        """Return the body of the answer."""
         return await to_thread.run_sync(answer_of, self._store, result)
 
 
@@ -170,7 +169,6 @@ KEEP_ALIVE = b": still searching\n\n"
 
 
 def wants_events(accept: str) -> bool:
-    """Return whether an ``Accept`` header asks for events."""
     return any(
         media_range.split(";")[0].strip().lower() == MEDIA_TYPE for media_range in accept.split(",")
     )

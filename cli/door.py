@@ -14,9 +14,8 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm, note
-from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
-from cli.progress import meter
+from cli.commands import SEVERAL_WORDS, Json, Profile, WordsCommand
+from cli.console import confirm, meter, note
 from library.params import agreed
 from library.registry import ACTS, GUIDES, Act
 from store.home import Home

@@ -436,7 +436,6 @@ NOTES |= reports.NOTES
 
 
 def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:
-    """Return the lines of a table of these."""
     columns = TABLES[kind]
     return table([*columns], ([cell(one) for cell in columns.values()] for one in rows))
 

@@ -396,11 +396,9 @@ class EvaluationSteps:
             self._spent = max(self._spent, cost)
 
     def over(self) -> bool:
-        """Check whether the budget is spent."""
         return self._max_cost is not None and self._spent >= self._max_cost
 
     def should_learn_from(self, batch: int) -> bool:
-        """Check whether a batch is to be learned from and was not yet."""
         parts = {planned.part for planned in self.plan.questions if planned.batch == batch}
         if not any(self.plan.learns(part, arm) for part in parts for arm in self.plan.arms(part)):
             return False

@@ -104,7 +104,6 @@ class AgentPool:
         return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
 
     def close(self) -> None:
-        """Close the runners' connections."""
         with self._lock:
             for runner in self._runners.values():
                 runner.close()

@@ -98,7 +98,6 @@ class Job:
         return tuple(message for message in messages if not message.startswith("stopped"))
 
     def watches(self, path: str | None) -> bool:
-        """Check whether a file is among its sources."""
         file = Path(path) if path else None
         return file is not None and any(file.is_relative_to(source) for source in self.files)
 
@@ -160,7 +159,6 @@ class Jobs:
         return self._launch(["retry", *options, "--", clips.video.id], [str(clips.path)])
 
     def go_on(self, job: str) -> None:
-        """Resume a job that has ended."""
         ended = self._find(job)
         if ended is not None and not ended.running:
             self._launch(ended.arguments, ended.sources)

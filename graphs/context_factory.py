@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.budget import RunBudget
-from agent.model_calls import Calls, ToolCalls
+from agent.model_calls import Calls, RunBudget, ToolCalls
 from agent.reasoners.llm import LlmReasoner
-from agent.reasoners.local import MOMENTS, LocalReasoner
+from agent.reasoners.local import MOMENTS, LocalReasoner, ReadingReasoner, worded_chapter
 from agent.reasoners.port import reads_cards
-from agent.reasoners.reader import ReadingReasoner, worded_chapter
 from agent.recorder import Recorder
 from agent.run_context import RunContext
 from agent.strategy import (

@@ -9,10 +9,8 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
-from agent.budget import RunBudget
-from agent.model_calls import record_call_of
-from agent.recorder import Recorder
-from agent.replay_source import inherited_count, source_of
+from agent.model_calls import RunBudget, record_call_of
+from agent.recorder import Recorder, inherited_count, source_of
 from agent.run_context import RunContext
 from agent.state import State
 from agent.state import view_of as scope_of
@@ -430,7 +428,6 @@ class Runner:
         return StoppedEarly(self._ended(context))
 
     def finish(self, context: RunContext) -> AskResult:
-        """Store the answer."""
         result = self._ended(context)
         self._claims.give_back(result.trajectory_id)
         return result
@@ -460,7 +457,6 @@ class Runner:
             end_trajectory(session, recorder.trajectory, state, None, budget.tokens, budget.clock)
 
     def close(self) -> None:
-        """Close the database connections."""
         self._claims.close()
 
     def __enter__(self) -> Self:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
-from cli.progress import meter
+from cli.console import meter
 from domain.errors import BlobGone
 from domain.ingesting import Watched
 from domain.moments import Answered, Found, Moment

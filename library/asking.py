@@ -18,13 +18,13 @@ from store.home import Home
 
 if TYPE_CHECKING:
     from flows import workspace as workspaces
-    from graphs import stream as streams
+    from graphs import concurrent as streams
     from library import answering, rounds
     from store.queries import videos
     from strategies import registry
 else:
     # The help of these commands is asked for most, and must not wait for what answers.
-    workspaces, streams = Later("flows.workspace"), Later("graphs.stream")
+    workspaces, streams = Later("flows.workspace"), Later("graphs.concurrent")
     answering, rounds = Later("library.answering"), Later("library.rounds")
     videos, registry = Later("store.queries.videos"), Later("strategies.registry")
 

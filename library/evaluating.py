@@ -14,8 +14,8 @@ from domain.later import Later
 from domain.words import plain_line
 from evals.dataset import QuestionSet
 from evals.tables import Measure, Measured, RunOutcome
+from library.ingesting import STOPPED, EvalReporter
 from library.params import Direct, OnCommandLine, Strategies, several, split_names
-from library.progress import STOPPED, EvalReporter
 from store.progress import SILENT, Meter
 
 if TYPE_CHECKING:

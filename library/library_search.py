@@ -84,7 +84,6 @@ class LibraryQuery(Frozen):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is sought."""
         return not (self.words.strip() or self.person)
 
 
@@ -235,7 +234,6 @@ def _results(
 
 
 def list_searches(store: Store) -> dict[str, LibraryQuery]:
-    """Return the saved searches by name."""
     with store.begin() as session:
         rows = stored.list_searches(session)
     return {name: LibraryQuery.model_validate(query) for name, query in rows}

@@ -182,7 +182,6 @@ class _NodeNames:
         }
 
     def node(self, node: Node, level: OutlineLevel) -> ZoomNode:
-        """Return a node for readers."""
         return ZoomNode(
             id=node.id,
             noun=level.noun,
@@ -196,7 +195,6 @@ class _NodeNames:
         return plain_line(tags_in_words(self._people.update_names(text)))
 
     def entity(self, entity: Entity) -> GraphVertex:
-        """Return an entity, with who it is."""
         name = entity.key.name
         person = self._people.character(name) or self._by_name.get(name.casefold())
         return GraphVertex(

@@ -188,7 +188,6 @@ class Page(Frozen, Generic[T]):
 
 
 def page(items: list[T], total: int, offset: int) -> Page[T]:
-    """Return a page of a list."""
     end = offset + len(items)
     return Page(
         items=tuple(items), total=total, offset=offset, next=end if items and end < total else None

@@ -211,7 +211,7 @@ ACTS = (
     ),
     Act("trajectories.trajectory_round", "trajectory round"),
     Act("trajectories.trajectory_usage", "trajectory usage"),
-    Act("reruns.replay", "replay"),
+    Act("answering.replay", "replay"),
     Act("trajectories.diff", "diff"),
     # Videos and what is in memory of them
     Act("ingesting.ingest", "ingest", empty="there is no video or audio file in there"),
@@ -304,7 +304,6 @@ ACTS = (
 
 
 def act_of(place: str) -> Act:
-    """Return the act whose function is at this place."""
     return next(act for act in ACTS if act.place == place)
 
 

@@ -76,7 +76,6 @@ class History:
     at_work: bool = False
 
     def of(self, kind: type[E]) -> tuple[E, ...]:
-        """Return the events of a kind."""
         return tuple(event for event in self.events if isinstance(event, kind))
 
     @cached_property
@@ -97,7 +96,6 @@ class History:
 
     @property
     def plan(self) -> tuple[Subtask, ...]:
-        """Return the first plan."""
         return next((event.subtasks for event in self.of(Planned)), ())
 
     @property
@@ -304,7 +302,6 @@ class Difference(Frozen):
 
     @property
     def same(self) -> bool:
-        """Check whether actions, evidence and answers are the same."""
         return self.action is None and self.evidence is None and self.same_answer
 
 
@@ -396,7 +393,6 @@ class SideBySide(Frozen):
 
     @property
     def answers_agree(self) -> bool:
-        """Check whether all gave the same answer."""
         given = {(row.answer.option or row.answer.text) if row.answer else "" for row in self.rows}
         return len(given) == 1
 

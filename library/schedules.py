@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from flows.schedules.api import open_schedules
 from flows.schedules.kinds import (
     KINDS,
     ScheduleEntry,
     kind_named,
+    open_schedules,
     parse_options,
     parse_schedule,
 )

@@ -193,12 +193,10 @@ def find_close(
 
 
 def group_of(source: MemorySource) -> str:
-    """Return the group of a source."""
     return _GROUP_OF[source]
 
 
 def sources_of(groups: Collection[str]) -> set[str]:
-    """Return the sources of groups."""
     return {str(source) for source, group in _GROUP_OF.items() if group in groups}
 
 

@@ -232,7 +232,7 @@ def restore(
         if check:
             return check_archive(file, progress, limits)
         # LangGraph's tables are restored too, and LangGraph is slow to import.
-        from flows.restore import restore_library
+        from flows.check import restore_library
 
         return restore_library(home, file, progress, limits, rights=rights)
     except KeyboardInterrupt as stop:

@@ -11,14 +11,14 @@ from pydantic import BeforeValidator, Field
 from domain.errors import InputError, ModelError
 from domain.ingesting import Imported, Watched
 from domain.words import plain_line
+from flows.check import import_exported_video
 from flows.clip_memory import build_due_windows
 from flows.jobs import clips_to_retry
-from flows.restore import import_exported_video
 from flows.watching import watch_files
 from flows.workspace import Workspace, workspace_of
+from library.ingesting import STOPPED, Reporter
 from library.params import Direct, OnCommandLine, ProfileName, VideoName, several
-from library.progress import STOPPED, Reporter
-from library.usage import ingest_usage
+from library.trajectories import ingest_usage
 from memory.captions import CaptionTrack, read_captions, read_tracks
 from memory.import_captions import import_reference, import_track, read_scaled_captions
 from memory.writers import make_writers

@@ -72,7 +72,6 @@ class Check:
 
 
 def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
-    """Check everything that the profile needs."""
     yield Check(marked("home"), True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
     readable = find_exposed(home.places())
@@ -327,7 +326,6 @@ class DiskSpace:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Homer and its main dependencies."""
     return {name: _version(name) for name in PACKAGES}
 
 

@@ -285,7 +285,6 @@ class _Asking:
         return 1
 
     def takes(self, structure: Structure, question: str, files: Sequence[bytes]) -> bool:
-        """Check whether the server takes so many files."""
         try:
             self.send(structure, question, files)
         except CallFailed:

@@ -12,7 +12,7 @@ import streamlit as st
 from domain.errors import DatabaseError, HomerError
 from domain.words import translate, translate_sentence
 from flows.agent_pool import AgentPool
-from graphs.background import BackgroundRuns
+from graphs.concurrent import BackgroundRuns
 from models.profile import load_profile
 from store.database import Store
 from telemetry.logs import log_error
@@ -78,7 +78,6 @@ def show_errors() -> Iterator[None]:
 
 
 def show_error(error: HomerError) -> None:
-    """Draw a box with the message of an error."""
     st.error(escape_markdown(translate_sentence(str(error))))
 
 

@@ -23,7 +23,7 @@ from domain.words import (
     translate,
     translate_sentence,
 )
-from flows.delete import delete_video_span, preview_span_deletion
+from flows.removal import delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from library import people as acts
 from memory.delete_span import list_deleted_spans
@@ -66,7 +66,6 @@ class CorrectionResult:
 
 
 def display_name(person: PersonOfVideo) -> str:
-    """Return a person's name, or "Person" and the number."""
     return (
         translate("Person {number}").format(number=person.number)
         if person.label.startswith("<")
@@ -127,7 +126,6 @@ def apply_correction(change: Callable[[], CorrectionResult]) -> None:
 
 
 def selection_key(video: str, number: int) -> str:
-    """Return the key of the box that selects a person."""
     return f"selected_{video}_{number}"
 
 

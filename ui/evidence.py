@@ -15,7 +15,7 @@ from domain.moments import SearchCost
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import format_number, format_span, format_time, short_times, translate
-from flows.cut import cut_moment
+from flows.video_file import cut_moment
 from library.moments import frame_at
 from models.yolox import coco_labels
 from store.database import Store

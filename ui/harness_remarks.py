@@ -68,7 +68,6 @@ STATES = {
 
 
 def state_in_words(state: str) -> str:
-    """Return the state of a search in the language of the page."""
     return translate(STATES.get(state, state))
 
 
@@ -94,7 +93,6 @@ def remarks_html(remarks: list[Remark]) -> str:
 
 
 def show_legend() -> None:
-    """Draw the legend of the four colours."""
     meanings = {
         HarnessPart.INFORM: translate("what was shown"),
         HarnessPart.CONSTRAIN: translate("what the rules allowed or refused"),

@@ -22,7 +22,7 @@ from services.health import (
     recent_failures,
     versions,
 )
-from services.prefect import PrefectServer
+from services.supervisor import PrefectServer
 from store.home import Home
 from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_bytes, format_date, show_table

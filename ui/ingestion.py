@@ -15,9 +15,9 @@ from domain.ingesting import sum_of
 from domain.marked import marked
 from domain.words import capitalized, counted, format_span, translate, translate_sentence
 from flows.addresses import delete_parts, is_address
-from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, clips_to_retry
+from flows.removal import delete_unwatched_uploads
 from flows.uploads import first_file, paths_within, store_upload
 from flows.video_locks import is_watched, watched_videos
 from flows.workspace import open_workspace
@@ -123,7 +123,6 @@ STATE_TEXTS = {
 
 
 def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
-    """Draw the form that adds files and folders."""
     with st.expander(translate("Add a video"), expanded=expanded, icon=":material/add:"):
         with st.form("add", border=False):
             label, example = source_label()

@@ -44,7 +44,6 @@ def use_language() -> None:
 
 
 def show_language() -> None:
-    """Draw the choice of a language in the sidebar."""
     known = readers()
     if len(known) < 2:
         return

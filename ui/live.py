@@ -13,8 +13,8 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.words import capitalized, counted, format_time, translate
 from flows.video_locks import is_watched
-from library.live_memory import Frames, KeptNow, ShownHeldEvent, load_live_memory
 from library.rounds import load_history
+from library.strategies import Frames, KeptNow, ShownHeldEvent, load_live_memory
 from ui.answer import show_run
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.ask import question_field, strategy_field, warn
@@ -135,7 +135,6 @@ def _strip(content: str, place: int) -> str:
 
 
 def _event(event: ShownHeldEvent) -> str:
-    """Return the frames of an event with a caption, as HTML."""
     times = [*map(format_time, event.frames)]
     between = translate(", {start} to {end}").format(start=times[0], end=times[-1]) if times else ""
     of_seen = translate(": {count} of {frames}").format(

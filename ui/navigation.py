@@ -24,7 +24,8 @@ SECTIONS = {
     "": ("ask", "search", "library", "people", "history"),
     ADVANCED: ("alerts", "recaps", "compare", "skills", "evaluations", "schedules", "health"),
 }
-"""The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
+"""The pages of the navigation; each is a function ``NAME_page``, in ``ui/NAME.py`` or the file that
+``MODULE_NAMES`` has for it."""
 ICONS = {
     "ask": ":material/forum:",
     "search": ":material/search:",
@@ -62,8 +63,15 @@ PAGE_NAMES = (*SECTIONS[""], *SECTIONS[ADVANCED], *HIDDEN)
 NOT_FOR_VIEWERS = ("alerts", "recaps", "skills", "evaluations", "schedules", "health")
 """Pages that show the whole library, or change it."""
 
-MODULE_NAMES = {"history": "trajectory", "people": "people_page", "skills": "skills_page"}
-"""Streamlit puts this folder first on the import path: no file may be named like a package."""
+MODULE_NAMES = {
+    # Streamlit puts this folder first on the import path: no file may be named like a package.
+    "people": "people_page",
+    "skills": "skills_page",
+    "history": "trajectory",
+    "compare": "ask",
+    **dict.fromkeys(("alerts", "recaps", "schedules"), "unattended"),
+}
+"""The files of pages that are not named like them."""
 
 
 def streamlit_page(name: str) -> st.Page:
@@ -113,7 +121,6 @@ MAX_PARAM_CHARS = 200
 
 
 def text_param(name: str) -> str:
-    """Return a query parameter, or an empty string."""
     return str(st.query_params.get(name, ""))[:MAX_PARAM_CHARS]
 
 

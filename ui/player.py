@@ -16,7 +16,7 @@ from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, translate
-from flows.cut import cut_preview
+from flows.video_file import cut_preview
 from library.memory import load_stream_details
 from library.moments import frames_around
 from perception.source import original_file
@@ -175,7 +175,6 @@ def played_video(key: str = "player") -> str:
 
 
 def show_keyframe(store: Store, frame: Moment) -> None:
-    """Draw a keyframe with its time and what it shows under it."""
     data = stored_image(store, frame.blob)
     if data:
         time, description = format_time(frame.span.start_ms), tags_in_words(frame.text)

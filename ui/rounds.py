@@ -104,7 +104,6 @@ def show_rounds(state: PageState, inspected: History) -> None:
 
 
 def _show_step(inspected: History, number: int, chosen: int) -> None:
-    """Draw a step as a sentence; a press opens it."""
     if number:
         sentence = round_headline(inspected, number)
     else:
@@ -287,6 +286,5 @@ def _show_call(call: ShownCall, number: int) -> None:
 
 
 def _show_text(text: str, key: str) -> None:
-    """Show text verbatim, in lines that wrap."""
     with st.container(key=key):
         st.code(text, language=None, wrap_lines=True)

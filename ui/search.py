@@ -48,7 +48,6 @@ GRID = """<style>
 
 
 def search_page() -> None:
-    """Draw the field, the filters, and what is found."""
     st.title(translate("Search"))
     state = page_state()
     if not newest_titles(state.store, 1):

@@ -22,8 +22,9 @@ from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink, acting_user
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, reader, translate
 from library.answers import answer_line, confidence_line, note_line
-from library.shared import SharedAnswer, load_shared
 from library.sharing import (
+    SharedAnswer,
+    load_shared,
     open_link,
     revoke_link,
     share_answer,
@@ -141,7 +142,6 @@ DATABASE_DOWN = marked("The library does not answer at the moment. Try again lat
 
 
 def shared_routes() -> list[Route]:
-    """Return the route ``/shared/LINK``."""
     return [Route("/shared/{link}", _shared, methods=["GET"])]
 
 

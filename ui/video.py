@@ -42,7 +42,6 @@ from ui.navigation import (
     text_param,
     time_param,
 )
-from ui.outline import show_outline
 from ui.people_page import LEGEND, appearance_lane, picked_appearance
 from ui.player import (
     TONES,
@@ -54,8 +53,8 @@ from ui.player import (
     show_player,
     show_timeline,
 )
+from ui.remembered import show_memory, show_outline
 from ui.transcript import show_scenes, show_transcript
-from ui.video_memory import show_memory
 from ui.video_search import show_search
 
 CLIPS_PER_PAGE = 10
@@ -90,7 +89,6 @@ VIEWS = (EVENTS, CLIPS, MEMORY, SEARCH)
 
 
 def video_page() -> None:
-    """Draw the video that the address names."""
     st.title(translate("Video"))
     state = page_state()
     video = select_video(state.store)
@@ -195,7 +193,6 @@ def _show_people(store: Store, video: Video) -> None:
 
 
 def _show_gaps(stream: StreamDetails, video: Video) -> None:
-    """Draw the gaps of a live stream, with their reasons."""
     st.caption(
         escape_markdown(translate("A live stream from {source}").format(source=stream.source))
     )

@@ -60,7 +60,6 @@ class Sought:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is asked for."""
         return not (self.query or self.at or self.like or self.image or self.tool)
 
 
@@ -121,7 +120,6 @@ def _show_moments(state: PageState, video: Video, moments: Sequence[Evidence], k
 
 
 def _alike_button(ref: str) -> None:
-    """Draw a button that searches for images like this one."""
     st.button(
         translate("Images like this"),
         key=f"alike_{ref}",

@@ -58,7 +58,6 @@ def words(text: str) -> list[str]:
 
 
 def is_asked(text: str) -> bool:
-    """Check whether a text is worded as a question."""
     stripped = text.strip()
     return stripped.endswith(("?", "？")) or bool(_ASKS.match(stripped))
 

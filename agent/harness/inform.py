@@ -202,7 +202,6 @@ def skill_lines(skills: Iterable[RoutedSkill], tone: Tone) -> str:
 
 
 def people_lines(people: Iterable[tuple[str, str]]) -> str:
-    """Return tags with their known names."""
     named = [f"{tag} is {quote_untrusted(name, 60)}" for tag, name in people]
     return "<people>" + "; ".join(named) + ".</people>" if named else ""
 
@@ -222,7 +221,6 @@ def subtask_line(subtask: Subtask | None) -> str:
 
 
 def action_line(action: Action) -> str:
-    """Return an action in words."""
     if action.kind == "answer":
         return "answer"
     return f"search {action.mode}: {quote_untrusted(action.query, 160)}"
@@ -345,7 +343,6 @@ def pictures_of(event: EvidenceRetrieved) -> tuple[Picture, ...]:
 
 
 def by_evidence(pictures: Iterable[Picture], evidence: Sequence[Evidence]) -> list[Picture]:
-    """Return the pictures that show these pieces of evidence, in their order."""
     by_ref = {picture.ref: picture for picture in pictures if picture.ref}
     return [by_ref[piece.ref] for piece in evidence if piece.ref in by_ref]
 

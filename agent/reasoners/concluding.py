@@ -52,7 +52,6 @@ class QuestionKind(StrEnum):
 
 
 def kind_of(text: str) -> QuestionKind:
-    """Return the kind of a question or subtask, by its words."""
     if _WHY.search(text):
         return QuestionKind.CAUSE
     if _LOOKS.search(text):

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PositiveInt, TypeAdapter
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource
 from evals.datasets.files import LETTERED, file_in, first_in, instant, ms
-from evals.datasets.published import Form, Row
+from evals.datasets.specifications import Form, Row
 from memory.captions import DAY_S
 
 CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
@@ -54,7 +54,6 @@ def captions_of(root: Path, person: str) -> Path | None:
 
 
 def egolife_question(row: Row) -> dict[str, Any]:
-    """Read a question of the authors' file."""
     asked = row.inner("query_time")
     return {
         "id": row.text("ID"),

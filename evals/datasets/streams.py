@@ -23,7 +23,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Counts, DatasetSource
 from evals.datasets.files import SECONDS, SEVERAL, Words, letter, ms
-from evals.datasets.published import Form, Row
+from evals.datasets.specifications import Form, Row
 
 CLIP_MS = 30_000
 """Length of M3-Bench's clips; ``before_clip`` counts them from 0."""
@@ -170,7 +170,6 @@ def _folders(row: Row) -> Sequence[str]:
 
 
 def streaming_question(row: Row) -> dict[str, Any]:
-    """Read a question of StreamingBench."""
     asked, name = parse_clock(row.get(CLOCK, "time_stamp")), "ground_truth_time_stamp"
     # When what is to be seen is there, if the answer is to wait for it.
     due = parse_clock(row.get(CLOCK, name)) if row.fields.get(name) else None

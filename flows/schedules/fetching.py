@@ -210,7 +210,6 @@ class _Limits:
         self.in_time()
 
     def in_time(self) -> None:
-        """Stop when the time limit is exceeded."""
         if time.monotonic() > self._deadline:
             self._stop(f"it takes longer than {LONGEST_S / 3600:g} hours")
 

@@ -178,12 +178,10 @@ class TimeArguments(ShownArguments):
 
     @property
     def start_ms(self) -> int:
-        """Return the start in milliseconds."""
         return parse_clock(self.start)
 
     @property
     def end_ms(self) -> int:
-        """Return the end in milliseconds."""
         return parse_clock(self.end)
 
     @model_validator(mode="after")

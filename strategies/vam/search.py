@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from models.ports import ImageEncoder
     from strategies.event_documents import DocumentIndexes
     from strategies.kept_frames import FrameReader
-    from strategies.vam.inspection import Inspection
     from strategies.vam.times import StreamClocks
+    from strategies.vam.tools import Inspection
 
 SHOWN = 10
 """Results of a search with a question alone."""

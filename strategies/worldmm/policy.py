@@ -74,7 +74,6 @@ class ModelPolicy(AskingPolicy):
         return Action(kind="answer", reason=why)
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer from the whole history."""
         question = decision.question
         history = history_of(search.found for search in decision.searches)
         shown = self._pictures(decision, RESPOND_SHARE)

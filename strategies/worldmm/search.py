@@ -31,8 +31,14 @@ from strategies.worldmm.choice import (
     choose_captions,
     keep_triples,
 )
-from strategies.worldmm.graph import Vectors, nearest, search_scale, search_semantic
-from strategies.worldmm.index import ScaleView, WorldIndexes
+from strategies.worldmm.graph import (
+    ScaleView,
+    Vectors,
+    WorldIndexes,
+    nearest,
+    search_scale,
+    search_semantic,
+)
 from strategies.worldmm.replies import find_span, names_only_time
 from strategies.worldmm.settings import (
     GRAPH,

@@ -24,7 +24,7 @@ NAME = "worldmm"
 SETTINGS = WorldMemorySettings()
 # They import scipy, OpenCV and models, which lists of strategies do without.
 LOOK, BUILD = Later("strategies.worldmm.search"), Later("strategies.worldmm.builder")
-KEEP = Later("strategies.worldmm.keeper")
+KEEP = Later("strategies.worldmm.builder")
 
 
 EPISODIC = Tool(

@@ -16,7 +16,7 @@ from domain.built import FrameDraft, KeptClip
 from domain.media import Clip
 from domain.streams import Stream
 from domain.trajectory import Event, PartialReply
-from library.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
+from library.strategies import MAX_OF_TIER, KeptNow, load_live_memory
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame

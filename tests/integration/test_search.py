@@ -13,7 +13,7 @@ from domain.search import Aim
 from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
-from nodes.retrieve import neighbours
+from nodes.search_steps import neighbours
 from retrieval.citations import cite
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.retrievers import Retrievers
