@@ -82,17 +82,14 @@ class Calls:
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
-        A request that the model could not read to its end is shortened (``agent.harness.inform``),
-        and its images take at most half of it.
-
-        ``labels``: a text before each of the images, or none. ``for_tool``: a tool asks; a replay
-        takes the tool's result from the record, so its looks at the clock are not counted.
+        ``labels``: a text before each of the images, or none. ``for_tool``: a tool asks.
 
         Raises:
             Unreadable: the reply does not fit the schema.
             BudgetExceeded: the tokens or the seconds are spent, before or during the call.
             ModelError: the model cannot be reached.
         """
+        # A request that the model could not read to its end is shortened; images take half of it.
         if self._room is not None:
             most = self._room // (2 * IMAGE_TOKENS)
             images, labels = images[:most], labels[:most]
@@ -101,6 +98,7 @@ class Calls:
         tokens_in = request_tokens(messages, schema, len(images), labels)
         reserve = self._budget.largest if for_tool else 0
         tokens_left = self._budget.tokens_left - reserve - tokens_in
+        # A replay takes a tool's result from the record: its looks at the clock are not counted.
         if for_tool:
             exhausted = self._budget.gone_for_tool()
         else:
@@ -249,13 +247,13 @@ class RunBudget:
     def follow(self, recorder: Recorder, looks: int) -> None:
         """Restore from a recorder's events the largest call and whether time is up.
 
-        The recorder is told when time runs out. While it repeats a record, time is up where it was
-        up before.
+        The recorder is told when time runs out.
         """
         self._recorder, recorder.clock, self.looks = recorder, lambda: self.clock, looks
         for event in recorder.events:
             if isinstance(event, ModelCalled):
                 self.largest = max(self.largest, event.tokens_in + event.tokens_out)
+            # While it repeats a record, time is up where it was up before.
             self._late = self._late or isinstance(event, TimeUp)
 
     @property
@@ -274,18 +272,14 @@ class RunBudget:
         return max(0, self._settings.tokens - self.tokens)
 
     def gone(self) -> str:
-        """Name the budget that is exhausted; "" while both suffice for another call.
-
-        A call may take as many tokens as the largest so far, and as many again are reserved for the
-        final answer.
-        """
+        """Name the budget that is exhausted; "" while both suffice for another call."""
+        # A call may take as many tokens as the largest so far, and as many again are reserved for
+        # the final answer.
         return self._short_of(2 * self.largest, late=self.late())
 
     def gone_for_tool(self) -> str:
-        """Name the budget that is exhausted, as ``gone`` does, for a call that a tool makes.
-
-        This look at the clock is not counted: a replay takes what the tool found from the record.
-        """
+        """Name the budget that is exhausted, as ``gone`` does, for a call that a tool makes."""
+        # This look at the clock is not counted: a replay has what the tool found from the record.
         return self._short_of(2 * self.largest, late=self.late_for_tool())
 
     def final_answer_exhausted(self) -> str:

@@ -338,13 +338,12 @@ def source_of(
     alone: bool = False,
     stop: Callable[[State], bool] | None = None,
 ) -> ReplaySource:
-    """Return the source for a run that repeats ``events``, and then goes on if it is not ``alone``.
-
-    A fork's events begin with its parent's, whose calls belong to the parent; its edit is the first
-    that it repeats. A call that failed and has no event is made again.
-    """
+    """Return the source for a run that repeats ``events``, and then goes on unless ``alone``."""
+    # A fork's events begin with its parent's, whose calls belong to the parent; its edit is the
+    # first that it repeats.
     own_events = events[inherited_count(events) :]
     matched, later = split_recorded_calls(calls, own_events)
+    # A call that failed and has no event is made again.
     left = [call for call in later if alone or call.reply is not None]
     fork = own_events[0] if own_events and isinstance(own_events[0], Forked) else None
     searched = any(isinstance(event, EvidenceRetrieved) for event in own_events)
@@ -356,14 +355,12 @@ def source_of(
 def split_recorded_calls(
     calls: Sequence[CallRecord], events: Sequence[Event]
 ) -> tuple[list[CallRecord], list[CallRecord]]:
-    """Split calls into those that ``events`` record, in order, and those after them.
-
-    Calls of steps that were interrupted and repeated have no event.
-    """
+    """Split calls into those that ``events`` record, in order, and those after them."""
     matched, position = [], 0
     for event in events:
         if isinstance(event, ModelCalled) and position < len(calls):
             same = (k for k in range(position, len(calls)) if _is_of(calls[k], event))
+            # Calls of steps that were interrupted and repeated have no event.
             position = next(same, position)
             matched.append(calls[position])
             position += 1

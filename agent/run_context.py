@@ -242,10 +242,7 @@ def planned(recorder: Recorder) -> Ledger:
 
 
 def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
-    """Return the searches so far, each with its card; each card is built once.
-
-    What was seen on its images is on the card.
-    """
+    """Return the searches so far, each with its card; each card is built once."""
     rounds: list[CompletedRound] = []
     notes: dict[int, tuple[ImageNote, ...]] = {}
     for look in recorder.of(ImagesSeen):
@@ -260,6 +257,7 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
         elif isinstance(event, EvidenceRetrieved) and action is not None:
             on_images = notes.get(event.round, ())
             built = (at, len(on_images))
+            # A card has what was seen on its images, which is asked after it was built.
             if built not in recorder.cards:
                 found = event
                 if on_images:

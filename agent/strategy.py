@@ -254,10 +254,8 @@ class Strategy:
             yield self.switched_off("-".join(self.parts))
 
     def settings_from(self, settings: AskSettings) -> AskSettings:
-        """Return the settings of a run by this strategy.
-
-        Its own rounds and retries, or fewer if set; its own token budget unless one is set.
-        """
+        """Return the settings of a run by this strategy."""
+        # Its own rounds and retries, or fewer if set; its own token budget unless one is set.
         own = {"rounds": self.rounds, "retries": self.retries}
         limits = {name: limit for name, limit in own.items() if limit is not None}
         for name in limits.keys() & settings.model_fields_set:

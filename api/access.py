@@ -60,12 +60,11 @@ class AccessRules:
 def access_rules(host: str) -> AccessRules:
     """Read the access rules of an API that listens on ``host``.
 
-    The keys are removed from the environment, so that child processes do not get them.
-
     Raises:
         SetupError: other machines could reach it and no key is set, or a key is invalid.
     """
     keys = parse_keys(read_key(KEY_VARIABLE) or "")
+    # Child processes do not get the keys.
     os.environ.pop(KEY_VARIABLE, None)
     configured = os.environ.get(HOSTS_VARIABLE, "").lower().split(",")
     proxy_names = tuple(name.strip() for name in configured if name.strip())
@@ -115,6 +114,7 @@ def _digest(secret: str) -> bytes:
 def find_label(keys: Sequence[ApiKey], given: str) -> str | None:
     """Return the label of a key, or None, in constant time."""
     digest, found = _digest(given), None
+    # All are compared: how long it takes does not tell which one is near.
     for key in keys:
         found = key.label if hmac.compare_digest(key.digest, digest) else found
     return found
@@ -141,6 +141,7 @@ class ApiAuth:
                 hint = f"use {', '.join(names)}, or "
                 hint += f"have the operator add the host to {HOSTS_VARIABLE}"
                 raise RequestRefused(HTTPStatus.MISDIRECTED_REQUEST, "host", detail, hint)
+            # A page of any site can have its reader's browser send requests to this machine.
             if not same_origin(headers):
                 hint = "send it from a program, or from a page of this server"
                 detail = "sent by a page of another site"
@@ -244,6 +245,7 @@ class RequestLimits:
                 await self._app(scope, receiving, sending)
             except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves the server
                 failed = problem_response(error)
+                # What has begun to be sent becomes no problem any more; it is logged.
                 if not started:
                     await failed(scope, receiving, send)
         finally:
@@ -274,6 +276,7 @@ class RequestLimits:
             hint = "send the body at once; it did not arrive in time"
             detail = "the body did not arrive"
             refused = RequestRefused(HTTPStatus.REQUEST_TIMEOUT, "request-timeout", detail, hint)
+            # What comes of the body later would be read as another request.
             refused.headers = {"Connection": "close"}
             raise refused from error
 

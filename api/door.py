@@ -108,6 +108,7 @@ def add_acts(app: FastAPI) -> None:
             response_model=act.hints["return"],
             summary=summary.rstrip("."),
             description=f"{summary}\n{rest}".strip(),
+            # Routes are listed by the module of their act.
             tags=[act.place.partition(".")[0]],
         )
 
@@ -137,6 +138,7 @@ def describe_in_seconds(model: dict[str, Any]) -> dict[str, Any]:
             fields[name] = schema
     if fields:
         needed = in_seconds(dict.fromkeys(model.get("required", ())))
+        # A span is written as its two ends.
         needed |= dict.fromkeys(["start_s", "end_s"] * ("span" in needed))
         model["properties"], model["required"] = fields, [one for one in fields if one in needed]
     return model

@@ -183,6 +183,7 @@ def make_mcp_app(
 ) -> FastAPI:
     """Build the HTTP application: keys, names of hosts, origins and limits are those of the API."""
     server = make_server(state, strategies)
+    # Without keys there is one user: the operator.
     users: set[str | None] = {f"{KEY_PREFIX}{key.label}" for key in rules.keys}
     sessions = {
         user: StreamableHTTPSessionManager(
@@ -242,6 +243,7 @@ def serve_stdio(
         async def serve() -> None:
             async with answering(state), stdio_server() as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
+            # Questions that were running have their best answers so far recorded.
             await state.questions.wait_until_idle(GRACE_S)
 
         anyio.run(serve)
@@ -297,11 +299,9 @@ async def _do(act: Act, state: ApiState, _: CallContext, given: Arguments) -> Ca
 
 
 def told(found: Any) -> CallToolResult:
-    """Return what was found as the result of a tool: as text, and as structure.
-
-    All but a dictionary is under ``result``.
-    """
+    """Return what was found as the result of a tool: as text, and as structure."""
     structure = for_client(found)
+    # The protocol wants an object: all but a dictionary is under ``result``.
     structure = structure if isinstance(structure, dict) else {"result": structure}
     text = TextContent(text=json.dumps(structure, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=structure)
@@ -418,6 +418,7 @@ def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
     """Return a page of the library's videos by title, or after them of its questions."""
     offset = _parsed(cursor or "0", "the cursor")
     listed, total = page_of_videos(state.store, offset, MAX_LIMIT)
+    # An offset counts through the videos, then through the questions.
     left = MAX_LIMIT - len(listed)
     asked = trajectories(state.store, offset=max(0, offset - total), limit=left)
     shown = [(f"videos/{one.id}", one.title, "a video") for one in listed]

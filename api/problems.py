@@ -127,6 +127,7 @@ def to_logged_problem(error: BaseException) -> Problem:
 def problem_response(error: BaseException) -> Response:
     problem = to_logged_problem(error)
     headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    # Clients of many kinds wait so long by themselves, and try again.
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault("Retry-After", "5")
     return to_response(problem, headers)

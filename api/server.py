@@ -70,11 +70,9 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
 
 
 def guards(rules: AccessRules, body_s: float) -> list[Middleware]:
-    """Return the middleware of a server.
-
-    Requests are authenticated first; then their body is read, within ``body_s`` seconds; only then
-    do they count against the limit of concurrent requests.
-    """
+    """Return the middleware of a server."""
+    # Requests are authenticated first; then their body is read, within ``body_s`` seconds; only
+    # then do they count against the limit of concurrent requests.
     return [
         Middleware(SafeHeaders, policy=POLICY),
         Middleware(ApiAuth, rules=rules),
@@ -219,6 +217,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop running questions, and wait until they are recorded."""
+        # Before connections are closed, so that clients get an answer.
         self._slots.closing.set()
         await super().shutdown(sockets)
         await self._slots.wait_until_idle(GRACE_S)

@@ -53,8 +53,6 @@ async def until_disconnect(
 ) -> AsyncGenerator[T | NoEvent, None]:
     """Yield events until they end or ``closing`` is set, then close ``events`` and their run.
 
-    Without a request the client cannot disconnect: who waits for the events is cancelled instead.
-
     Raises:
         ClientGone: the client disconnected.
     """
@@ -63,6 +61,7 @@ async def until_disconnect(
         # The body of the request was read before.
         while request and (await request.receive())["type"] != "http.disconnect":
             pass
+        # Who waits for the events is cancelled instead.
         if request is None:
             await asyncio.Event().wait()
 
@@ -87,6 +86,7 @@ async def until_disconnect(
         gone.cancel()
         closed.cancel()
         next_event.cancel()
+        # A generator that is still at work cannot be closed.
         with suppress(BaseException):
             await next_event
         await events.aclose()
@@ -187,6 +187,7 @@ class EventStream(Response):
         self, search: RunningQuestion, first: StreamItem, rest: AsyncGenerator[StreamItem, None]
     ) -> None:
         super().__init__(headers=HEADERS, media_type=MEDIA_TYPE)
+        # How long it will be is not known before it ends.
         del self.headers["content-length"]
         self._search, self._first, self._rest = search, first, rest
 

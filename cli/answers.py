@@ -168,6 +168,7 @@ def batch(
         )
         try:
             for result in write_batch(out, results) if out else results:
+                # With a file, answers are in it already.
                 if out is None and result.line is not None:
                     say_json(result.line)
                 if result.error is not None:

@@ -102,6 +102,7 @@ class PlainMeter:
         if not last and now - self._printed < PLAIN_EVERY_S:
             return
         self._printed = now
+        # What was done before this start took none of its time.
         a_step = (now - self._started) / max(1, self._done - self._first)
         time_left = "" if last else f", {a_step * (self._total - self._done):.0f} s left"
         note(f"{self._label}: {self._done}/{self._total}{time_left}{self._aside}")

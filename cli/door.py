@@ -131,6 +131,7 @@ def command_of(act: Act) -> Any:
         kind, default = inspect.Parameter.KEYWORD_ONLY, None if name == "profile" else False
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=option))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    # Typer reads the types of a function from here, and its help from the docstring.
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = act.help.replace("\n\nExamples:", "\n\n\b\nExamples:")
     return command
@@ -161,6 +162,7 @@ def _of_door(
 def until_stopped() -> Iterator[Event]:
     """Yield what SIGINT or SIGTERM sets; the second signal stops at once."""
     stop = Event()
+    # Only the main thread may set what a signal does.
     if current_thread() is not main_thread():
         yield stop
         return

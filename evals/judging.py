@@ -94,8 +94,7 @@ class JudgeChat(Protocol):
 def judge_model(profile: Profile) -> str:
     """Return the model that judges open answers; "" if the profile has no strong enough one.
 
-    It is the profile's own for the role, else the one that answers, unless that runs in this
-    process: such a model is too small to judge.
+    It is the profile's own for the role, else the one that answers.
     """
     if ROLE not in profile.chat and profile.reasoner != "llm":
         return ""
@@ -103,6 +102,7 @@ def judge_model(profile: Profile) -> str:
         spec = profile.chat_for(ROLE)
     except SetupError:
         return ""
+    # A model that answers in this process is too small to judge.
     weak = spec.provider == IN_PROCESS and ROLE not in profile.chat
     return "" if weak else spec.model
 
@@ -151,12 +151,12 @@ def judge(
     """Judge the answer of a trajectory to a question about ``video``.
 
     ``m3_bench``: open answers are judged by the rule of M3-Bench, too.
-    Calls to the judge are recorded with the trajectory, and not repeated for the same answer.
     """
     with workspace.store.begin() as session:
         answer = find_trajectory(session, trajectory).answer
     if answer is None:
         raise ValueError(f"trajectory {trajectory} has no answer to judge")
+    # Calls to the judge are recorded with the trajectory, and not repeated for the same answer.
     model, chat = judge_model(workspace.profile), _chat_of(workspace, trajectory)
     if question.options:
         verdict = judge_options(question, answer)
@@ -225,14 +225,13 @@ BIN_MS = 300_000
 def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> dict[str, float | None]:
     """Return the overlap of cited and marked spans: to the millisecond, and in bins of 300 s.
 
-    Bins are those of all cited spans; without citations, of the first span that was retrieved.
-    Spans of other videos than the question's count as disjoint. Nothing is measured of a question
-    without spans.
+    Nothing is measured of a question without spans.
     """
     if not question.spans:
         return {}
     cited = [citation.span for citation in answer.citations if citation.video == video]
-    # Without any citation, the first moment that was retrieved.
+    # Bins are those of all cited spans, else of the first that was retrieved. Spans of other videos
+    # than the question's are disjoint from it.
     meant = [(one.video, one.span) for one in answer.citations or answer.retrieved[:1]]
     spans = [span for where, span in meant if where == video]
     return {
@@ -292,12 +291,12 @@ def judge_citations(
 ) -> dict[str, float | bool | None]:
     """Return the share of citations that overlap a marked span, and whether the first one does.
 
-    An answer without citations has no share, and its first citation counts as wrong. Nothing is
-    measured of a question without spans.
+    Nothing is measured of a question without spans.
     """
     if not question.spans:
         return {}
     hits = [c.video == video and touches(c.span, question.spans) for c in answer.citations]
+    # An answer without citations has no share, and its first citation counts as wrong.
     share = sum(hits) / len(hits) if hits else None
     return {"cited": share, "top": bool(hits) and hits[0]}
 

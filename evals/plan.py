@@ -72,12 +72,10 @@ class Plan:
         return (*self.arms(planned.part), BASELINE_ARM) if plain else self.arms(planned.part)
 
     def arms(self, part: QuestionPart) -> tuple[str, ...]:
-        """Return the arms in which questions of a part are asked.
-
-        Where ``auto`` is one, it is asked after every other strategy was learned from.
-        """
+        """Return the arms in which questions of a part are asked."""
         settings = self.settings
         if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
+            # ``auto`` is asked after every other strategy was learned from.
             names = (
                 one for one in settings.strategies if (one, part) != (AUTO, QuestionPart.LEARN)
             )
@@ -223,8 +221,6 @@ def _placed(questions: Sequence[EvalQuestion], protocol: Protocol) -> list[Plann
 def learning_videos(questions: Sequence[EvalQuestion]) -> frozenset[str]:
     """Choose the videos to learn from, with about half of the questions.
 
-    Videos go in the order of the hashes of their names, each to the part with fewer questions.
-
     Raises:
         InputError: there is only one video.
     """
@@ -237,6 +233,7 @@ def learning_videos(questions: Sequence[EvalQuestion]) -> frozenset[str]:
             "to test on: use --protocol online or --protocol none"
         )
     learn, sizes = set[str](), [0, 0]
+    # In the order of the hashes of their names, each to the part with fewer questions.
     for name in sorted(counts, key=lambda name: hashlib.sha256(name.encode()).digest()):
         tested = sizes[0] > sizes[1]
         sizes[tested] += counts[name]

@@ -25,11 +25,11 @@ COVERED = 0.90
 def interval(values: Sequence[float], covered: float = COVERED) -> tuple[float, float]:
     """Return the middle ``covered`` of the means of resamples.
 
-    Percentile bootstrap (Efron and Tibshirani, 1993, ch. 13). The same values give the same
-    interval; without values it is (0, 0).
+    The same values give the same interval; without values it is (0, 0).
     """
     if not values:
         return 0.0, 0.0
+    # Percentile bootstrap (Efron and Tibshirani, 1993, ch. 13).
     drawn = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
     means = np.asarray(values, dtype=np.float64)[drawn].mean(axis=1)
     low, high = np.quantile(means, [(1 - covered) / 2, (1 + covered) / 2])
@@ -82,11 +82,7 @@ class Comparison(Frozen):
 def effect(
     first: str, second: str, before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]
 ) -> Effect | None:
-    """Compare the second way with the first; None if no question was judged in both.
-
-    Its p is that of McNemar's exact test, two-sided: changes are as likely either way (Edwards,
-    1948).
-    """
+    """Compare the second way with the first; None if no question was judged in both."""
     # SciPy's statistics are slow to import; only comparisons need them.
     from scipy.stats import binomtest
 
@@ -108,6 +104,7 @@ def effect(
         difference=figure(float(bool(b.right)) - float(bool(a.right)) for a, b in pairs),
         better=better,
         worse=worse,
+        # McNemar's exact test, two-sided: changes are as likely either way (Edwards, 1948).
         p=float(binomtest(better, better + worse, 0.5).pvalue) if better + worse else 1.0,
     )
 
@@ -192,11 +189,7 @@ def fit(rows: Iterable[AnsweredQuestion], known: Calibration = Calibration()) ->
 
 
 def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
-    """Fit the isotonic regression of being right on raw confidence (least squares).
-
-    A level that spans several raw confidences is stored as its two ends; one of too few answers is
-    merged with the adjacent level.
-    """
+    """Fit the isotonic regression of being right on raw confidence (least squares)."""
     # SciPy is slow to import, and reports do without.
     from scipy.optimize import isotonic_regression
 
@@ -218,6 +211,7 @@ def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
     for level in levels:  # One of too few answers joins the one before it, the first the next.
         small = merged and min(level.answers, merged[-1].answers) < LEVEL
         merged.append(merged.pop().joined(level) if small else level)
+    # A level that spans several raw confidences is stored as its two ends.
     ends = {
         end: round(level.right, DIGITS) for level in merged for end in (level.first, level.last)
     }

@@ -63,9 +63,6 @@ async def stream(
 ) -> AsyncGenerator[RunEvent | AskResult, None]:
     """Ask in a thread of its own: yield every event and word, and the answer last.
 
-    Closing the iterator early stops the run at its next event or word; its best answer so far is
-    stored, marked as stopped, as after Ctrl-C.
-
     Args:
         begun: called in that thread with the trajectory, before its first event.
         ended: called in that thread when it ends, which may be after the iterator is closed.
@@ -117,6 +114,8 @@ def iterate(
             yield event
         yield event
     finally:
+        # Closed early, the run stops at its next event or word; its best answer so far is stored,
+        # marked as stopped, as after Ctrl-C.
         stop.set()
 
 
@@ -234,6 +233,7 @@ class BackgroundRuns:
             entry[1].join(timeout_s)
 
     def _start(self, trajectory: str, run: BackgroundRun, work: Callable[[], object]) -> str:
+        # A daemon thread: Ctrl-C does not wait for a model.
         thread = threading.Thread(
             target=_run_safely, args=(run, work), name=f"ask {trajectory}", daemon=True
         )
@@ -343,7 +343,6 @@ def run_batch(
 ) -> Iterator[BatchResult]:
     """Ask all questions that are not ``done``; yield results as they finish.
 
-    A question that fails does not stop the others. Closing the iterator drops what has not begun.
     ``workers`` is how many are asked at a time; by default one per processor, at most 4.
     ``strategy``: another than the settings name.
 
@@ -376,9 +375,11 @@ def run_batch(
                 try:
                     line = answer_json(future.result(), name)
                 except HomerError as error:
+                    # A question that fails does not stop the others.
                     failure = error
                 yield BatchResult(name, line, failure, n, len(questions))
         finally:
+            # Closing the iterator drops what has not begun.
             pool.shutdown(wait=True, cancel_futures=True)
 
 

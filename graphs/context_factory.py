@@ -257,9 +257,6 @@ def choose_strategy(
 ) -> Chosen:
     """Return the strategy of that name; for ``auto`` the one that was learned.
 
-    The strategy of the settings, else the default, is taken where no skill that chooses a strategy
-    is close to the question, and where the memory of a learned strategy is not built of all videos.
-
     Raises:
         NotFound: there is no such strategy.
     """
@@ -291,6 +288,8 @@ def choose_strategy(
             rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
             limited = settings.model_copy(update={"rounds": rounds})
         return Chosen(strategy, limited, choice, tuple(calls))
+    # No skill that chooses a strategy is close to the question, or the memory of the learned
+    # strategy is not built of all videos.
     named = settings.strategy
     default = find_strategy(AskSettings().strategy if named == AUTO else named)
     why = "; ".join(reasons) or "no strategy was learned for questions like this"

@@ -138,6 +138,7 @@ class VideoLibrary:
         """
         rows: list[Watched] = self.__getattr__("ingest")(sources, **{"progress": True, **more})
         errors = [one.failure for one in rows if getattr(one, "failure", None)]
+        # All sources were tried; what failed is raised at the end.
         if len(errors) > 1:
             raise ExceptionGroup("several sources could not be watched", errors)
         if errors:
@@ -247,6 +248,7 @@ class LiveWatch:
         try:
             self._watch(stop=self._stop, progress=_Lines(self._on_message))
         except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            # A thread's errors reach nobody: ``wait`` raises them.
             self._error.append(error)
 
 

@@ -75,6 +75,7 @@ def shown(store: Store, run: Callable[[], AskResult], opener: Opener | None = No
     try:
         found = answer_of(store, run())
     except StoppedEarly as stopped:
+        # After Ctrl-C doors show the best answer so far.
         stopped.shown = answer_of(store, stopped.asked)
         raise
     if opener is not None:

@@ -99,6 +99,7 @@ def confidence_line(answer: Answer | Answered) -> str:
 def note_line(answer: Answer) -> str:
     """Return an answer's note, with its fixed sentences in the language of the page."""
     note = answer.note
+    # Notes are stored in English: what is fixed of them is translated where it is shown.
     for sentence in FIXED_NOTES:
         note = note.replace(sentence, translate(sentence))
     return note

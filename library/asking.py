@@ -238,10 +238,12 @@ def compare(
             try:
                 result = runner.ask(asked, listener, strategy=name)
             except HomerError as error:
+                # One that fails does not keep the others from being asked.
                 failures[name] = error
                 continue
             histories.append(rounds.load_history(store, result.trajectory_id))
     if not histories:
+        # Without any answer there is nothing to compare: why the first failed is told.
         raise next(iter(failures.values()))
     with store.begin() as session:
         titles = videos.video_titles(session)

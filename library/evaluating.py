@@ -289,6 +289,7 @@ def evaluate_all(
         name, _, folder = given.partition("=")
         if not name or not folder:
             raise InputError(f"{given!r} is not SET=FOLDER, as in nextqa=data/nextqa")
+        # All names are checked before the first set is asked, which may take hours.
         if name not in (clips.CLIPS, QuestionSet.FIRST, week.WEEK):
             datasets.source(name)
         wanted.append((name, Path(folder)))

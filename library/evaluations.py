@@ -213,6 +213,7 @@ def compare_captions(
             found += compare_scales(workspace.store, video, one, workspace.toolbox.sentences)
         except InputError as error:
             skipped.append(error)
+    # A strategy that was not named may have built nothing of the video.
     if skipped and (named or not found):
         raise skipped[0]
     return found

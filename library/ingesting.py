@@ -151,6 +151,7 @@ def ingest(
                 subtitles=subtitles,
                 audio_track=audio_track,
             ):
+                # A file that fails is told of, and the others go on.
                 if outcome.error:
                     progress.say(f"homer: {outcome.error}")
                 rows.append(watching.with_usage(outcome, chosen.store))
@@ -241,6 +242,7 @@ def watch(
         chosen = found.with_memory_of(memory)
         chosen = chosen.with_recording() if record else chosen
         for name in chosen.settings.memory.strategies:
+            # Before the source is opened: a wrong name is told at once.
             build.check_builds(registry.find_strategy(name))
         reporter = LiveReporter(lambda text: progress.say(plain_line(text)))
         with live_stream.open_stream(

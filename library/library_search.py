@@ -129,6 +129,7 @@ def search_library(
     """
     words, sources = make_storable(query.words).strip(), sources_of(query.groups or GROUPS)
     vector = embed_words(text, words) if words and not query.person else None
+    # Pictures are searched by words, and only where what is seen is wanted.
     sought = images if vector is not None and SEEN in (query.groups or GROUPS) else None
     shown = sought.text(words) if sought else None
     with store.begin(snapshot=True) as session:
@@ -144,6 +145,7 @@ def search_library(
         close = list[Memory]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
+            # Lines that have the words are not listed again as close in meaning.
             known = {line.id for line in lines}
             places = {one: place for place, one in enumerate(order) if one not in known}
             near = library_lines(session, places, sources)
@@ -208,6 +210,7 @@ def _split_person(
         if not found:
             return words, None
         name = found[0][0]
+        # Only this name is taken out of the words: others are words of the lines that are sought.
         words, _ = split_names(words, ClipPeople(characters=(Character(number=0, name=name),)))
     called = name.casefold()
     tags = {

@@ -134,6 +134,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
             stream=stream_details(session, known.id, as_of),
             built=built_memories(session, known.id),
         )
+    # Whether a process watches it is told by locks, which no snapshot has.
     now = current_state(known.id, details.state, watched_videos(store))
     return details.model_copy(update={"state": now})
 
@@ -220,6 +221,7 @@ def clips(
     with store.begin(snapshot=True) as session:
         known = find_video(session, video)
         last = _last_clip(session, known.id, as_of)
+        # As it is now, clips that failed or wait are listed too.
         until = None if as_of is None else last
         total = stored_clips.count_clips(session, known.id, until)
         some = stored_clips.clips_page(session, known.id, offset, limit, until)

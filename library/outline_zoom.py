@@ -140,6 +140,7 @@ def load_zoomed(
         show = _NodeNames(session, scope)
         here = node_named(session, scope, node) if node is not None else None
         names = {level.level for level in levels}
+        # An address may name a node of another strategy, or one that was deleted.
         if here is None or here.builder != outline.builder or here.level not in names:
             # The only node of the coarsest level, if there is only one.
             tops, count = nodes_within(session, scope, outline.builder, levels[0].level, None, 0, 1)
@@ -271,6 +272,7 @@ def _relations(
     stated = relations_stated(session, scope, node.id, MAX_RELATIONS)
     if stated:
         return stated
+    # Else how its parts are related: those of the nearest level that has relations.
     levels = [level.level for level in outline.levels]
     for level in levels[levels.index(node.level) + 1 :]:
         parts, _ = nodes_within(session, scope, node.builder, level, node.span, 0, MAX_RELATIONS)
@@ -278,6 +280,7 @@ def _relations(
         among = relations_among(session, scope, ends, MAX_RELATIONS)
         if among:
             return among
+    # Else the relations that it has itself.
     own = _standing_for(session, scope, outline, [node])
     return relations_about(session, scope, own, MAX_RELATIONS)
 

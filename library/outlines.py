@@ -186,6 +186,8 @@ def _chapters(
     for node in nodes:
         if node.level != level.level or not span.start_ms <= node.span.start_ms < span.end_ms:
             continue
+        # The finer levels look only at what is inside: looking through all nodes for each is
+        # quadratic.
         inside = (
             [one for one in nodes if node.span.start_ms <= one.span.start_ms < node.span.end_ms]
             if finer

@@ -65,6 +65,7 @@ class Act:
     def hints(self) -> dict[str, Any]:
         """The types of what it is asked for and of its ``return``, with what is said about each."""
         left_out = {self.where, *OF_THE_DOOR}
+        # Types of what is left out may be imported for type checkers only.
         told = {k: v for k, v in self.function.__annotations__.items() if k not in left_out}
         names: dict[str, Any] = self.function.__globals__
         return get_type_hints(SimpleNamespace(__annotations__=told), names, include_extras=True)

@@ -185,6 +185,7 @@ def calls_in_round(store: Store, history: History, number: int) -> list[ShownCal
     calls = []
     with store.begin(snapshot=True) as session:
         for event in history.calls:
+            # The same request may be made several times: its nth event is the nth call on record.
             nth = before.get(event.request, 0)
             before[event.request] = nth + 1
             if event.round != number:

@@ -123,6 +123,7 @@ def open_link(store: Store, name: str, until: str, key: str) -> SharedLink:
     Raises:
         NotFound: the signature is wrong, or the link has expired or was revoked.
     """
+    # Checked first: without the key nobody finds out which links there are.
     if not is_signed(f"/shared/{name}", until, key, secret=link_key(store.home)):
         raise NotFound("the signature is wrong")
     with store.begin() as session:

@@ -206,12 +206,10 @@ def tally_unit(first: datetime, last: datetime) -> Unit:
 
 
 def expected_right(mine: Shares, every: Shares) -> float:
-    """Return how many of ``mine`` would be right at the rate of similar answers.
-
-    Answers without similar ones count with their own verdict.
-    """
+    """Return how many of ``mine`` would be right at the rate of similar answers."""
     usual = usual_without(mine, every)
     return sum(
+        # Answers without similar ones count with their own verdict.
         share.judged * usual[alike] if alike in usual else share.right
         for alike, share in mine.items()
     )

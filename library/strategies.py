@@ -99,6 +99,7 @@ def built_memories(session: Session, video: str) -> tuple[BuiltOf, ...]:
         if builder in names
     ]
     for strategy in all_strategies():
+        # An event graph that is built by windows has tables of its own, not steps of a build.
         if strategy.windows is not None:
             windows = strategy.windows()
             if (through := windows.built_through(session, video)) >= 0:
@@ -200,6 +201,7 @@ def _events(
     """Return the short-term memory of a strategy; None if it has none that can be read."""
     if strategy.short_term is None or strategy.keeper is None:
         return None
+    # Another version of the keeper carried on something else.
     if strategy.keeper().version != carried.version:
         return None
     try:

@@ -265,10 +265,8 @@ class TrajectoryUsage(Frozen):
 
 
 def usage_in(events: Sequence[Event], embeddings: Sequence[CallRecord] = ()) -> TrajectoryUsage:
-    """Return the usage of the calls among ``events``, and of requests to an embeddings endpoint.
-
-    Those of an endpoint are of no round.
-    """
+    """Return the usage of the calls among ``events``, and of requests to an embeddings endpoint."""
+    # A fork's events begin with its parent's, whose calls the parent paid for.
     own = events[inherited_count(events) :]
     calls = [event for event in own if isinstance(event, ModelCalled)]
     rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
@@ -278,6 +276,7 @@ def usage_in(events: Sequence[Event], embeddings: Sequence[CallRecord] = ()) -> 
     return TrajectoryUsage(
         total=CallTotals.of([*calls, *embeddings]),
         by_purpose=by_purpose | ({EMBED: CallTotals.of(embeddings)} if embeddings else {}),
+        # Requests to an endpoint are of no round.
         by_round={
             r: CallTotals.of(c for c in calls if c.round == r)
             for r in sorted({call.round for call in calls})

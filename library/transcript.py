@@ -134,6 +134,7 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
         if around is None:
             return []
         frames = frames_of(session, video, range(around[0], around[1] + 1))
+        # Every nth, with n rounded up, so that there are never more.
         chosen = frames[:: max(1, -(-len(frames) // MAX_SCENES))]
         described = any(frame.description for frame in chosen)
         people = people_at(session, video, scope.last_clip) if described else ClipPeople()
@@ -143,14 +144,12 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
 def find_words(
     store: Store, video: str, words: str, groups: Collection[str]
 ) -> tuple[list[TranscriptLine], int]:
-    """Return the first lines of a video with all the words, marked, and how many there are.
-
-    A name stands for what that person says, and for the lines that have them.
-    """
+    """Return the first lines of a video with all the words, marked, and how many there are."""
     words = make_storable(words)  # An address of the page may have any character.
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         people = people_at(session, video, scope.last_clip)
+        # A name stands for what that person says, and for the lines that have them.
         others, named = split_names(words, people)
         sources = sources_of(groups)
         found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
@@ -162,8 +161,10 @@ def split_names(words: str, people: ClipPeople) -> tuple[str, list[tuple[str, tu
     """Split what is sought into words and the people whose whole names are in it, with tags."""
     named = [one for one in people.characters if one.name]
     found = list[tuple[str, tuple[str, ...]]]()
+    # The longest first: a first name alone may be somebody else's.
     for person in sorted(named, key=lambda one: -len(one.name or "")):
         name = re.compile(rf"(?<!\w){re.escape(person.name or '')}(?!\w)", re.IGNORECASE)
+        # Words in quotes are sought as they stand, names among them too.
         if '"' not in words and name.search(words):
             words = name.sub(" ", words)
             found.append((person.name or "", person.tags))
@@ -180,11 +181,12 @@ def find_close(
 ) -> tuple[TranscriptLine, ...]:
     """Return the lines of a video that are close to the words in meaning, the closest first.
 
-    Lines that are no closer than chance are left out, and those that are ``known`` by their ids.
+    Those that are ``known`` by their ids are left out.
     """
     vector = embed_words(text, words)
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
+        # Lines that are no closer than chance are left out.
         close = close_lines(session, text, [scope], vector, MAX_CANDIDATES)
         wanted = [number for number in close if number not in known]
         lines = lines_named(session, scope, wanted, sources_of(groups))
@@ -204,6 +206,7 @@ def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[Transcr
     """Yield lines of a video as readers see them, with names in place of tags."""
     for line in lines:
         plain, marks, start = "", list[Mark](), -1
+        # The database marked what matches; names put in place of tags move the marks.
         for char in _in_words(line.text, people):
             if char == MARK_START:
                 start = len(plain)

@@ -164,6 +164,7 @@ def doctor(
     elif fix:
         notes.append("others can read nothing of the data directory")
     checks = list(check_setup(home, chosen))
+    # Only where a profile is named: asking its models takes time, and may cost.
     if profile is not None and all(check.ok for check in checks):
         checks += probe_models(Toolbox(chosen, home.weights))
     if bundle is not None:
@@ -247,6 +248,7 @@ def upgrade_database(home: Home) -> str:
     Examples:
       HOMER_DATABASE_URL=postgresql://me@db/homer homer db upgrade
     """
+    # Not through ``open_store``, which refuses tables of another revision.
     url = os.environ.get("HOMER_DATABASE_URL") or EmbeddedPostgres(home).start()
     return f"the database is {'now' if migrate(url) else 'already'} at revision {HEAD}"
 

@@ -64,6 +64,7 @@ def retry(
         InputError: a clip has not failed, or the video's file is missing.
     """
     with open_store(home) as store:
+        # Looked up before a workspace is opened: the profile is that of the video.
         wanted = clips_to_retry(store, video, clip)
     if not wanted.clips:
         progress.say(f"no clip of {plain_line(wanted.video.title)} has failed")

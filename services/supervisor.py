@@ -136,8 +136,6 @@ def login_file(home: Home) -> Path:
 def ensure_login(home: Home) -> str:
     """Return the login of a data directory's server; create it if there is none.
 
-    A login that others could read, or a damaged one, is replaced.
-
     Raises:
         SetupError: the file can neither be read nor written.
     """
@@ -234,11 +232,9 @@ class PrefectServer(Daemon):
 
 
 def prefect_environment(home: Home) -> dict[str, str]:
-    """Return Prefect's environment variables, for the server and for the flows' processes.
-
-    The directory for its pages is set because by default it writes into its own package.
-    """
+    """Return Prefect's environment variables, for the server and for the flows' processes."""
     directory = home.root / "prefect"
+    # By default it writes its pages into its own package.
     pages = {"PREFECT_SERVER_UI_STATIC_DIRECTORY": str(directory / "ui")}
     return {**QUIET, **pages, "PREFECT_HOME": str(directory)}
 
@@ -304,14 +300,12 @@ def schedule_name(deployment: str) -> str:
 
 
 def drain_events(timeout_s: float) -> None:
-    """Stop Prefect's event worker, which is bound to the first server that it connected to.
-
-    With its server gone, the worker would retry every event for seconds, and the process could
-    not exit. Events that are not sent within ``timeout_s`` seconds are dropped.
-    """
+    """Stop Prefect's event worker; events not sent within ``timeout_s`` seconds are dropped."""
     from prefect._internal.concurrency.services import _active_services
     from prefect.events.worker import EventsWorker
 
+    # It is bound to the first server that it connected to: with that gone it would retry every
+    # event for seconds, and the process could not exit.
     workers = [service for service in _active_services if isinstance(service, EventsWorker)]
     EventsWorker.drain_all(timeout=timeout_s, at_exit=False)
     for worker in workers:
@@ -322,14 +316,12 @@ def drain_events(timeout_s: float) -> None:
 
 
 def omit_state_in_bulk_inserts() -> None:
-    """Omit the state of runs from bulk inserts, since it has a table of its own.
-
-    From 2.1 on SQLAlchemy refuses a bulk insert with a hybrid property that has no setter for it;
-    before, it ignored the property. Prefect 3.8 inserts scheduled runs that way, so that none would
-    ever start. Prefect 3.9.1 omits the property itself.
-    """
+    """Omit the state of runs from bulk inserts, since it has a table of its own."""
     from prefect.server.database.orm_models import FlowRun, TaskRun
 
+    # From 2.1 on SQLAlchemy refuses a bulk insert with a hybrid property that has no setter for it;
+    # before, it ignored the property. Prefect 3.8 inserts scheduled runs that way, so that none
+    # would ever start. Prefect 3.9.1 omits the property itself.
     for table in (FlowRun, TaskRun):
         state: Any = vars(table)["state"]
         state.bulk_dml_setter = state.bulk_dml_setter or (lambda _table, _row, _value: None)

@@ -130,6 +130,7 @@ def show_run(state: PageState, run: History, *, with_player: bool = True) -> Non
                 videos = videos_named(state.store, run.row.question.videos)
                 first = answer.citations[0] if answer.citations else None
                 video = played_video()
+                # A player that was used for another answer's video begins at what is cited first.
                 if video not in videos and first is not None:
                     video = first.video
                 if video in videos:

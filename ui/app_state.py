@@ -45,6 +45,7 @@ def is_viewer() -> bool:
     try:
         return name is not None and not _whole_state().for_user(name).store.may_change
     except HomerError:
+        # While nobody can tell, a page offers nothing that changes the library.
         return True
 
 

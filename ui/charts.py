@@ -14,7 +14,6 @@ from domain.people import tags_in_words
 from domain.words import counted, format_number, shortened, translate
 from evals.report_formats import ReportTable, cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport
-from ui import charts
 from ui.formatting import escape_markdown, format_duration, format_usage, show_table
 from ui.navigation import choice_param, page_link, paginate
 
@@ -61,6 +60,7 @@ def line_chart(
         "mark": {"type": "line", "point": {"size": 50}},
         "encoding": {
             "y": _share_axis(y),
+            # Colours alone do not tell series apart for everybody.
             "strokeDash": {"field": series, "type": "nominal", "title": None},
         },
     }
@@ -150,7 +150,7 @@ def show_curves(report: RunReport) -> None:
             "Cumulative share of right answers over the test questions. At the end: "
             "{ends}. The table Evolution has every batch."
         ).format(ends=ends)
-        charts.line_chart(curve_caption, curve, "answers", "right so far", "arm", "evolution")
+        line_chart(curve_caption, curve, "answers", "right so far", "arm", "evolution")
     if len(scores) > 1:
         st.header(translate("Right answers by type"), anchor=False)
         ends = "; ".join(
@@ -177,7 +177,7 @@ def show_curves(report: RunReport) -> None:
             for score in scores
             if (share := score.right)
         ]
-        charts.interval_chart(type_caption, by_type, "type", "right", "by_type")
+        interval_chart(type_caption, by_type, "type", "right", "by_type")
     _show_reliability(report)
     # Draw the time of an answer in each arm; and its cost, where models were paid for.
     rows: list[dict[str, Any]] = [
@@ -193,9 +193,7 @@ def show_curves(report: RunReport) -> None:
     )
     y, unit = ("US dollars", translate("US dollars")) if paid else ("seconds", translate("seconds"))
     ends = "; ".join(f"{row['arm']} {format_number(row[y], '.4g')} {unit}" for row in rows)
-    charts.amount_chart(
-        translate("Mean of an answer: {ends}.").format(ends=ends), rows, "arm", y, "cost"
-    )
+    amount_chart(translate("Mean of an answer: {ends}.").format(ends=ends), rows, "arm", y, "cost")
 
 
 def _show_reliability(report: RunReport) -> None:
@@ -224,10 +222,10 @@ def _show_reliability(report: RunReport) -> None:
         "Thirds of the answers by confidence, with the share that is right and its 90 % "
         "interval: the nearer both are, the more a confidence can be relied on. {ends}."
     ).format(ends=ends)
-    charts.interval_chart(caption, rows, "answers", "right", "reliability")
+    interval_chart(caption, rows, "answers", "right", "reliability")
 
 
-def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
+def _curve_rows(points: Sequence[Point]) -> Iterator[ChartRow]:
     """Yield each arm's cumulative accuracy with its interval."""
     done: dict[str, int] = {}
     for point in points:

@@ -84,6 +84,7 @@ def show_last_result(store: Store, video: str) -> None:
         st.error(escape_markdown(translate_sentence(str(result))))
     elif result is not None:
         st.session_state[SHOWN] = (video, result)
+    # It stays until it is closed, on the page of its video only.
     of_video, shown = st.session_state.get(SHOWN, ("", None))
     if of_video == video and shown is not None:
         # Above the page until it is closed: Streamlit's own toasts have no buttons.
@@ -139,6 +140,7 @@ def name_field(store: Store, person: PersonOfVideo, name: str, shown: str) -> No
     if not store.may_change:
         st.write(escape_markdown(shown))
         return
+    # Under another name it is another field: what was typed does not stay in it.
     key = f"name_{person.video}_{person.number}_{name}"
 
     def rename() -> None:

@@ -113,7 +113,7 @@ MAX_TITLE_CHARS = 60
 def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
     """Draw a button that saves a moment as MP4; nothing where there is no file to cut it from.
 
-    Nothing is drawn of longer spans, such as chapters. It is cut only once the button is pressed.
+    Nothing is drawn of longer spans, such as chapters.
     """
     if span.length_ms > MOST_MS or not is_playable(store, video, span.start_ms):
         return
@@ -124,6 +124,7 @@ def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
     name = f"{title} {format_span(whole).replace(':', '.')}.mp4"
     st.download_button(
         translate("Save this moment"),
+        # It is cut only once the button is pressed.
         lambda: _cut(store, video, whole),
         name,
         "video/mp4",

@@ -189,6 +189,7 @@ def _corrected(event: Event) -> str:
             return translate("dropped from the plan: {parts}").format(
                 parts="; ".join(map(translate_sentence, dropped))
             )
+        # Going on is the rule, and no remark.
         case Progressed(verdict="replan" | "finish"):
             return f"{event.verdict}: " + "; ".join(event.reasons)
         case Replanned():

@@ -104,6 +104,7 @@ def checks_of(root: str, profile: str) -> RunningChecks:
     checks, found = check_setup(home, load_profile(profile, home.config)), list[Check]()
     executor = ThreadPoolExecutor(1, "checks")
     outcome = executor.submit(_collect, checks, found)
+    # Its thread ends with the checks; the page does not wait for them.
     executor.shutdown(wait=False)
     return RunningChecks(found, outcome)
 

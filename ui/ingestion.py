@@ -210,6 +210,7 @@ def _watch(
             profile,
             direct=direct,
             urls=named.urls,
+            # Who signs in from elsewhere reaches nothing of this machine's own network by it.
             public_only=SIGN_IN.required,
         )
     except HomerError:

@@ -77,6 +77,7 @@ def best_language(accepted: str) -> str:
         accepted: a locale (``de-AT``), or an ``Accept-Language`` header.
     """
     wishes = []
+    # A header from outside may be of any length.
     for wish in accepted[:200].split(","):
         tag, _, weight = wish.partition(";")
         number = weight.strip().removeprefix("q=")

@@ -47,6 +47,7 @@ def show_live(state: PageState, video: Video) -> None:
         except InputError as error:
             show_error(error)
         else:
+            # An address may name a run about other videos.
             if video.id in run.row.question.videos:
                 with st.container(border=True, key="live_answer"):
                     st.markdown(f"**{escape_markdown(run.row.question.text)}**")
@@ -126,6 +127,7 @@ def _show_kept(through_ms: int, kept: Sequence[KeptNow], *, watched: bool) -> No
                 size = f"{counted(tier.all.frames, 'frame')}, {format_bytes(tier.all.bytes)}"
                 line = f"{capitalized(translate(tier.name))}: {size}, {times}"
                 st.markdown(escape_markdown(line))
+                # Frames that the short-term memory shows above are not shown twice.
                 if not set(tier.frames.values()) <= held:
                     st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
 

@@ -126,6 +126,7 @@ def text_param(name: str) -> str:
 
 def text_params(name: str) -> list[str]:
     """Return all values of a repeatable query parameter."""
+    # From outside too: neither their number nor their length is unlimited.
     return [value[:MAX_PARAM_CHARS] for value in st.query_params.get_all(name)[:50]]
 
 

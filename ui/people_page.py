@@ -138,6 +138,7 @@ def people_page() -> None:
         return
     chosen = None
     if number is not None:
+        # An address may name somebody who was merged or forgotten in the meantime.
         with suppress(NotFound):
             chosen = acts.person_of_library(store, video.id, str(number))
     left, right = st.columns([3, 2])
@@ -215,6 +216,7 @@ def _show_person(store: Store, video: Video, everywhere: LibraryPerson) -> None:
     ]
     if names:
         st.write(escape_markdown(", ".join(names)))
+    # Who is seen and heard at a time has it in both.
     every = {*person.seen_spans, *person.heard_spans}
     spans = sorted(every, key=lambda span: (span.start_ms, span.end_ms))[:6]
     with st.container(horizontal=True, key="moments"):

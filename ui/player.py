@@ -67,6 +67,7 @@ def show_player(
         "label": translate("Video: {title}").format(title=video.title),
         "start_s": max(0, at_ms - source.span.start_ms) / 1000,
         "seek": seek_token,
+        # It plays by itself only once somebody went to a moment.
         "play": not seek_token.startswith("0:"),
         "reports": reports,
         "from_s": source.span.start_ms / 1000,
@@ -108,6 +109,7 @@ def played_ms(video: Video, key: str = "player") -> int:
     played, at_ms, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
     reported = getattr(st.session_state.get(key), "at", None)
     if isinstance(reported, dict) and reported.get("file") == video.id:
+        # Until the player has followed the last seek, it reports where it was before.
         is_of_last_seek = reported.get("seek") == f"{seeks}:{at_ms}" or played != video.id
         if is_of_last_seek and isinstance(seconds := reported.get("s"), int | float):
             return max(0, round(1000 * seconds))
@@ -128,6 +130,7 @@ def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
         return _recorded(store, video, at_ms)
     if video.id not in st.session_state.get(UNPLAYABLE, ()):
         return _Source(video.id, f"/video/{video.id}", TimeSpan.of(0, video.duration_ms))
+    # This browser did not play the file: a part is encoded for it.
     with st.spinner(translate("Preparing this part for your browser …")):
         part = cut_preview(store, video, at_ms)
     name = f"{video.id}-{part.span.start_ms}" if part else ""

@@ -129,6 +129,7 @@ def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:
             wrap=True,
             format_func=translate,
         )
+    # What was chosen stays a chip, also where nothing of it is found any more.
     titles = {**{video: video for video in query.videos}, **found.videos}
     videos, person = list(query.videos), query.person or None
     if titles:

@@ -156,6 +156,7 @@ def _shared(request: Request) -> Response:
             store, request.path_params["link"], params.get("until", ""), params.get("key", "")
         )
         page = render_link(store, link)
+    # A wrong signature, an expired link and a revoked one look alike.
     except NotFound:
         return PlainTextResponse(translate(GONE), 404, headers=HEADERS)
     except HomerError as error:

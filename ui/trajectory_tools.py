@@ -218,10 +218,7 @@ def _evidence_line(piece: Evidence, width: int) -> str:
 def _edited_action(
     original: Action | None, query: str, mode: str, tools: Sequence[str]
 ) -> Action | None:
-    """Return the action if it was edited; another query or mode makes it a search.
-
-    The other arguments of an unchanged tool stay.
-    """
+    """Return the action if it was edited; another query or mode makes it a search."""
     before = (original.query if original else "", UNCHANGED)
     if (query.strip(), mode) == before or not query.strip():
         return None
@@ -232,6 +229,7 @@ def _edited_action(
         kind="search",
         mode=chosen,
         query=query.strip(),
+        # The other arguments of an unchanged tool stay.
         arguments=original.arguments if original and chosen == former else {},
         reason="changed by a person",
     )
@@ -252,6 +250,7 @@ def _show_compare(state: PageState, inspected: History) -> None:
         with show_errors():
             requested.append(load_history(state.store, name).row)
     newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
+    # Those with the same question first.
     others = sorted(newest, key=lambda other: other.question != row.question)
     offered = [*requested, *(other for other in others if other.id != row.id)]
     rows = {other.id: other for other in offered}

@@ -51,6 +51,7 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
             group for group in GROUPS if st.checkbox(translate(group), value=True, key=f"l_{group}")
         ]
     if words.strip():
+        # What is sought is anywhere in the video: no window is around a moment.
         seek_token, at_ms = sought_moment(video, 0)
         found, total = find_words(state.store, video.id, words, groups)
         known = {line.id for line in found}
@@ -127,6 +128,7 @@ def _part(lines: Iterable[TranscriptLine], title: str = "", none: str = "") -> d
     shown = list[dict[str, Any]]()
     for line in lines:
         text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
+        # Some lines name their kind themselves.
         needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
         shown.append(
             {

@@ -125,6 +125,7 @@ SCHEDULE_ERROR = "schedule error"
 def schedules_page() -> None:
     st.title(translate("Schedules"))
     home = page_state().store.home
+    # Looking starts no server: without one there is a button that does.
     own = PrefectServer(home).address()
     api = os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
     if api is None:
@@ -214,6 +215,7 @@ def recaps_page() -> None:
                     open_workspace(page_state().profile) as workspace,
                 ):
                     period = parse_period("day", day, datetime.now().astimezone())
+                    # It is stored: readers of other languages get the same.
                     with in_english():
                         written = write_recap(
                             workspace.store, period, model_for=recap_model(workspace)

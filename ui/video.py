@@ -354,6 +354,7 @@ def _show_clips(state: PageState, video: Video) -> None:
     stream = load_stream_details(state.store, video.id)
     for clip in shown:
         starts = [earlier.span.start_ms for earlier in shown if earlier.index == clip.index - 1]
+        # A gap is drawn before the clip that follows it, if the clip before is on this page.
         since = starts[0] if starts else 0
         for gap in stream.gaps if stream and (starts or not clip.index) else ():
             if since <= gap.span.start_ms < clip.span.start_ms:

@@ -157,6 +157,7 @@ def _form() -> Sought | None:
                 placeholder="lines=5",
             )
         sent = st.form_submit_button(translate("Search"), type="primary")
+    # An example that the address names is for one search: a form that is sent begins anew.
     like = "" if sent else text_param("like")
     sought = Sought(query.strip(), MODES[mode], at.strip(), like, image, tool, arguments.strip())
     if sent:

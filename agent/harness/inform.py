@@ -236,11 +236,9 @@ LEFT_OUT = "(What this search found is left out here.)"
 
 
 def earlier_cards(cards: Sequence[Card]) -> list[str]:
-    """Return the texts of earlier cards, oldest first.
-
-    The last ones are whole. Of older ones the head and the best line are shown: each was read whole
-    before, and what was found in it is in the ledger and in the final evidence.
-    """
+    """Return the texts of earlier cards, oldest first; the last ones are whole."""
+    # Of older ones the head and the best line: each was read whole before, and what was found in it
+    # is in the ledger and in the final evidence.
     brief = max(0, len(cards) - WHOLE)
     shown = [*map(_brief, cards[:brief]), *cards[brief:]]
     return ["\n".join(line.text for line in card) for card in shown]
@@ -261,9 +259,10 @@ def shortened(messages: Sequence[Message], tokens: int) -> list[Message]:
     """Return a request with at most so many tokens of text, if what was found leaves them.
 
     The oldest cards go first, then the contents, then those lines of the newest card that scored
-    lowest. All marks are the harness's own: quoted words have none (``quote_untrusted``).
+    lowest.
     """
     texts = [message.content for message in messages]
+    # All marks are the harness's own: quoted words have none (``quote_untrusted``).
     found = [
         (n, card)
         for n, text in enumerate(texts)

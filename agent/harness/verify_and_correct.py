@@ -63,15 +63,13 @@ def is_low(
     share: float,
     settings: AskSettings,
 ) -> bool:
-    """Check whether a retrieval found too little that is new.
-
-    The threshold is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
-    retrieval with content are exempt: they look closer at what was only summarised before.
-    """
+    """Check whether a retrieval found too little that is new."""
+    # They look closer at what was only summarised before: the first of each with content is exempt.
     closer = retrieval.mode in (Mode.VIDEO, Mode.KEYFRAME)
     first = not any(previous.mode is retrieval.mode and previous.evidence for previous in earlier)
     if closer and first and retrieval.evidence:
         return False
+    # The threshold is higher where the focus was seen before.
     seen = retrieval.focus is not None and any(
         previous.focus == retrieval.focus for previous in earlier
     )
@@ -190,11 +188,7 @@ def after_round(
     modes: Sequence[Mode],
     settings: AskSettings,
 ) -> tuple[ProgressLedger, str]:
-    """Return the progress ledger after round ``number``, and a warning if there is one.
-
-    The first time that the search is saturated, or empty twice in a row, it gets one grace round
-    with suggestions; the next such round makes the following one the last.
-    """
+    """Return the progress ledger after round ``number``, and a warning if there is one."""
     stuck = gain.same_focus and not gain.new_evidence
     counts = {
         "empties": progress.empties + 1 if gain.empty else 0,
@@ -209,6 +203,8 @@ def after_round(
     spent = counted.lows >= settings.saturated_after or counted.empties >= settings.empty_rounds
     if not spent:
         return counted, ""
+    # The first time that the search is saturated, or empty twice in a row, it gets one grace round
+    # with suggestions; the next such round makes the following one the last.
     if not counted.grace:
         unused = [
             hint
@@ -225,14 +221,12 @@ def after_round(
 def forced_mode(
     progress: ProgressLedger, focus: Focus | None, settings: AskSettings, neighbours: int
 ) -> Mode | None:
-    """Return the mode forced on a search that is locked on: VIDEO, then NEIGHBOR.
-
-    Without ``neighbours`` of the focus to move to, another EVENT instead.
-    """
+    """Return the mode forced on a search that is locked on: VIDEO, then NEIGHBOR."""
     if focus is None or progress.locked < settings.lock_on_rounds:
         return None
     if len(progress.forced) % 2 == 0:
         return Mode.VIDEO
+    # Without neighbours of the focus there is nothing to move to.
     return Mode.NEIGHBOR if neighbours else Mode.EVENT
 
 

@@ -112,10 +112,11 @@ class LocalReasoner:
 def choose_mode(decision: DecisionContext) -> Mode:
     """Choose EVENT first, then a closer look; KEYFRAME for what something looks like.
 
-    A cause is searched along a causal edge if there is one. A skill's policy comes first.
+    A cause is searched along a causal edge if there is one.
     """
     task = decision.current
     first = task is None or task.attempts <= 1
+    # A skill's policy comes first.
     known = combined_policy(decision.skills).modes
     if known and task is not None:
         return known[min(max(1, task.attempts), len(known)) - 1]
@@ -193,14 +194,12 @@ class ReadingReasoner(LocalReasoner):
         self._caller = caller
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer in a sentence from the lines that it cites, one of which is likely to answer.
-
-        Where none is, nothing is read: of the answers that such a model gives all the same,
-        few are right. What is told of structure is in words already, and options are
-        compared by rules.
-        """
+        """Answer in a sentence from the lines that it cites, one of which is likely to answer."""
         quoted, quotes = super().conclude(decision), offered(decision)
         told = any(quote.kind == STRUCTURE for quote in quotes)
+        # Where no line is likely to answer, nothing is read: of the answers that such a model gives
+        # all the same, few are right. What is told of structure is in words already, and options
+        # are compared by rules.
         if decision.question.options or told or quoted.not_in_memory or not quotes:
             return quoted
         lines = "\n".join(

@@ -109,6 +109,7 @@ def prepare_question(state: ApiState, body: Ask) -> tuple[Runner, Question]:
     """
     profile = state.profile_name(body.profile)
     question = make_question(state.store, body.question, body.video, body.options, body.as_of)
+    # Before the run begins: an unknown name is refused with a status of its own.
     if body.strategy is not None:
         check_strategy(body.strategy)
     return state.runner(profile), question

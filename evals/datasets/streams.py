@@ -186,15 +186,12 @@ def streaming_question(row: Row) -> dict[str, Any]:
 
 
 def joined_options(options: list[str]) -> tuple[str, ...]:
-    """Return options without letters, with parts torn off by a line break joined again.
-
-    Only a list that is too long was torn, or repeats itself: the first of each letter counts, and
-    they are sorted by letter.
-    """
+    """Return options without letters, with parts torn off by a line break joined again."""
     if not options or not _LABEL.match(options[0]):
         return tuple(options)
     if len(options) <= 4:
         return tuple(_LABEL.sub("", option, count=1).strip() for option in options)
+    # Only a list that is too long was torn, or repeats itself: the first of each letter counts.
     joined: dict[str, list[str]] = {}
     current: list[str] = []
     for option in options:

@@ -113,19 +113,18 @@ class Recipe(Frozen):
     right: float = 1.0
 
     def grpo_arguments(self) -> dict[str, Any]:
-        """Return the arguments of TRL's ``GRPOConfig``: the rest is TRL's default.
-
-        One group is on the device at a time; advantages are normalised by mean and deviation of
-        the group (Shao et al., 2024, section 4.1.2).
-        """
+        """Return the arguments of TRL's ``GRPOConfig``: the rest is TRL's default."""
         return {
             "num_generations": self.group,
             "beta": self.kl,
             "learning_rate": self.learning_rate,
             "warmup_steps": self.warmup_steps,
+            # One group is on the device at a time.
             "per_device_train_batch_size": self.group,
             "gradient_accumulation_steps": self.batch // self.group,
             "loss_type": "grpo",
+            # Advantages are normalised by mean and deviation of the group (Shao et al., 2024,
+            # section 4.1.2).
             "scale_rewards": "group",
         }
 
