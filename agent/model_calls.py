@@ -98,11 +98,10 @@ class Calls:
         tokens_in = request_tokens(messages, schema, len(images), labels)
         reserve = self._budget.largest if for_tool else 0
         tokens_left = self._budget.tokens_left - reserve - tokens_in
-        # A replay takes a tool's result from the record: its looks at the clock are not counted.
-        if for_tool:
-            exhausted = self._budget.gone_for_tool()
+        if last and not for_tool:
+            exhausted = self._budget.final_answer_exhausted()
         else:
-            exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
+            exhausted = self._budget.gone(for_tool=for_tool)
         if exhausted or tokens_left < LEAST_REPLY:
             raise BudgetExceeded(exhausted or marked("too few tokens are left for another call"))
         self._last, self._round, self._purpose = None, round, purpose
@@ -127,7 +126,7 @@ class Calls:
 
     def _classified(self, error: ModelError, *, for_tool: bool) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""
-        if self._budget.late_for_tool() if for_tool else self._budget.late():
+        if self._budget.late(for_tool=for_tool):
             return BudgetExceeded(f"time ran out during a call: {error}")
         if self._last is not None and self._last.reply is not None:
             return Unreadable(str(error))
@@ -271,33 +270,27 @@ class RunBudget:
         """Return how many tokens may still be spent."""
         return max(0, self._settings.tokens - self.tokens)
 
-    def gone(self) -> str:
+    def gone(self, *, for_tool: bool = False) -> str:
         """Name the budget that is exhausted; "" while both suffice for another call."""
         # A call may take as many tokens as the largest so far, and as many again are reserved for
         # the final answer.
-        return self._short_of(2 * self.largest, late=self.late())
-
-    def gone_for_tool(self) -> str:
-        """Name the budget that is exhausted, as ``gone`` does, for a call that a tool makes."""
-        # This look at the clock is not counted: a replay has what the tool found from the record.
-        return self._short_of(2 * self.largest, late=self.late_for_tool())
+        return self._short_of(2 * self.largest, late=self.late(for_tool=for_tool))
 
     def final_answer_exhausted(self) -> str:
         """Name the budget that is exhausted for the final answer, which may use the reserve."""
         return self._short_of(self.largest, late=self.late())
 
-    def late(self) -> bool:
+    def late(self, *, for_tool: bool = False) -> bool:
         """Check whether the seconds are spent; once they are, it stays so."""
+        # A replay has what a tool found from the record: its looks are not counted or recorded.
+        if for_tool:
+            return self._late or self._is_over()
         self.looks += 1
         if not self._late and self._is_over():
             self._late = True
             if self._recorder is not None:
                 self._recorder.add(TimeUp(round=self._recorder.round, look=self.looks))
         return self._late
-
-    def late_for_tool(self) -> bool:
-        """Check whether the seconds are spent; unlike ``late``, it is not counted or recorded."""
-        return self._late or self._is_over()
 
     def _is_over(self) -> bool:
         ahead = self._recorder.ahead if self._recorder else None

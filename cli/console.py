@@ -158,6 +158,7 @@ def meter() -> Iterator[Meter]:
         TimeRemainingColumn,
     )
 
+    # Titles are no markup of Rich's.
     columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()]
     console = Console(stderr=True)
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:

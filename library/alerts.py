@@ -276,6 +276,7 @@ def try_alert(
         if delivery is None:
             raise InputError(f"{name} is not delivered from this machine")
         for hit in told[:1]:
+            # Under an id of its own: receivers know a hit that comes again by its id.
             test = hit.model_copy(update={"id": f"test-{hit.id}"})
             send(test, delivery, workspace.settings.alerts, is_test=True)
     return told

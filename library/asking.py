@@ -137,6 +137,7 @@ def resume(
         NotFound: there is no such trajectory.
     """
     with (
+        # With the models that it was asked with, unless others are named.
         workspaces.open_trajectory_workspace(home, id, profile) as (workspace, row),
         answering.open_runner(workspace) as runner,
     ):
@@ -187,6 +188,7 @@ def fork(
     if profile:
         change = change.model_copy(update={"profile": profile})
     with (
+        # The models are a part of what a fork may change.
         workspaces.open_trajectory_workspace(home, id, change.profile) as (workspace, row),
         answering.open_runner(workspace) as runner,
     ):

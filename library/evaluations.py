@@ -152,6 +152,7 @@ def calibrate(
     with store.begin(snapshot=True) as session:
         profiles = {stored_run(session, name).settings.profile for name in names}
         rows = [row for name in names for row in tested_rows(session, name)]
+    # A curve is of one profile: each has models that are sure in their own way.
     if len(profiles) != 1:
         raise InputError(f"these runs are of several profiles: {', '.join(sorted(profiles))}")
     profile = load_profile(profiles.pop(), store.home.config)

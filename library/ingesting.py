@@ -158,6 +158,7 @@ def ingest(
             vector_index.build_index(chosen.store, progress)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
+    # Addresses that could not be fetched are rows too.
     return rows + [Watched.failing(one.shown_url, one.error) for one in unfetched if one.error]
 
 

@@ -19,10 +19,10 @@ from domain.texts import make_storable
 from domain.time import TimeSpan
 from domain.words import plain_line, translate
 from library.transcript import (
+    GROUP_OF,
     GROUPS,
     SEEN,
     TranscriptLine,
-    group_of,
     shown_lines,
     sources_of,
     split_names,
@@ -157,7 +157,7 @@ def search_library(
         in_view = people_in_view(session, [one for one in scopes if one.video in videos])
         blobs = frames_of_lines(session, [*lines, *close])
         people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
-        groups = {group_of(MemorySource(source)) for source in by_source}
+        groups = {GROUP_OF[MemorySource(source)] for source in by_source}
         ranked = sorted(matches, key=lambda video: -matches[video])
         counts = Counter(
             person.name
@@ -171,27 +171,25 @@ def search_library(
         return LibraryResults(
             with_words=_results(lines, people, titles, blobs),
             close=_results(close, people, titles, blobs),
-            pictures=tuple(_picture(one, titles[one.video]) for one in pictures),
+            pictures=tuple(
+                LibraryResult(
+                    id=one.frame.id,
+                    span=TimeSpan.of(one.frame.time_ms, one.frame.time_ms),
+                    group=SEEN,
+                    who="",
+                    text=tags_in_words(one.frame.description or ""),
+                    video=one.video,
+                    title=titles[one.video],
+                    blob=one.frame.blob,
+                )
+                for one in pictures
+            ),
             total=sum(matches.values()),
             more=more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
             people=tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CHIPS]),
             groups=tuple(group for group in GROUPS if group in groups),
         )
-
-
-def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
-    frame = one.frame
-    return LibraryResult(
-        id=frame.id,
-        span=TimeSpan.of(frame.time_ms, frame.time_ms),
-        group=SEEN,
-        who="",
-        text=tags_in_words(frame.description or ""),
-        video=one.video,
-        title=title,
-        blob=frame.blob,
-    )
 
 
 def _split_person(

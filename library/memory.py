@@ -404,6 +404,7 @@ def _questions(store: Store, video: str) -> Iterator[str]:
 
     people = people_of_video(store, video, limit=MAX_LIMIT).items
     named = [person.label for person in people if person.names]
+    # A person who is called by a tag has no name that one would ask by.
     yield from (marked(f"What does {name} say?") for name in named[:1] if not TAG.search(name))
     segments = events(store, video, limit=MAX_SEGMENTS).items
     for segment in sorted(segments, key=lambda one: -one.span.length_ms):

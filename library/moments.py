@@ -186,6 +186,7 @@ def _built(
         told = list[Moment]()
         for one in own:
             subject, target = (known[end].key.name for end in (one.subject, one.target))
+            # A relation to itself only says that the entity is there.
             text = subject if one.subject == one.target else f"{subject} {one.predicate} {target}"
             text = with_current_names(text, names)
             told.append(Moment(ref=f"r{one.id}", kind=one.level, text=text, span=one.span))

@@ -137,6 +137,7 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         InputError: its memory was not built; the message has the command that builds it.
     """
     strategy = strategy_of_outlines()
+    # The first level is the whole video: chapters are of those below.
     levels = strategy.levels[: depth + 1]
     with store.begin(snapshot=True) as session:
         video = find_video(session, name)

@@ -79,6 +79,7 @@ def in_full(
         of_them = [last[row] for row in one.members if row in last]
         if not of_them:
             return None
+        # Where they were seen last, else heard: of a sighting there is a picture.
         clip, span, seen = max(of_them, key=lambda at: (at[2], at[1].end_ms))
         near = [frame for frame in frames if frame.clip == clip]
         frame = min(near, key=lambda it: abs(it.time_ms - span.end_ms), default=None)
@@ -214,6 +215,7 @@ def likely_across(session: Session, videos: Iterable[str], limit: int) -> list[L
         # Of two of these videos, a pair is found from either side.
         for pair in likely_in_other_videos(session, video):
             found.setdefault(frozenset((pair.one, pair.other)), pair)
+        # Videos that are left are not compared: the newest come first.
         if len(found) >= limit:
             break
     pairs = sorted(found.values(), key=lambda pair: (not pair.sure, -pair.cosine))[:limit]

@@ -77,6 +77,7 @@ class Act:
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """What it is asked for, by name: not where it acts, and not what the door itself gives."""
+        # The first says where it acts.
         asked = [*self._signature.items()][1:]
         return {name: one for name, one in asked if name not in OF_THE_DOOR}
 
@@ -138,6 +139,7 @@ class Act:
             checked = model.model_validate(dict(given))
         except ValidationError as error:
             raise InputError(first_problem(error)) from error
+        # A door has the same for all acts; each is given what it takes.
         more = {name: value for name, value in from_door.items() if name in self.from_door}
         return self.function(where, **dict(checked), **more)
 

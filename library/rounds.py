@@ -340,6 +340,7 @@ def _first_difference(a: History, b: History, fields: Sequence[str]) -> FirstDiv
         ]
         for history in (a, b)
     )
+    # Where one has ended and the other goes on, they differ too.
     for one, other in zip_longest(left, right):
         if (
             one is None

@@ -190,6 +190,7 @@ def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:
             translate("{trajectory} has no answer any more").format(trajectory=trajectory)
         )
     titles = videos_named(store, [one.video for one in row.answer.citations])
+    # A question as of a moment is shown no later frame.
     as_of_ms = row.question.as_of_ms
     cited = (
         CitedMoment(

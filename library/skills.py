@@ -144,6 +144,7 @@ def judge_answer(
     """
     with store.begin() as session:
         row = find_trajectory(session, id)
+    # Answers are compared with those to questions of the same type.
     kind = question_type(row.question)
     judged = JudgedTrajectory(trajectory=row.id, question_type=kind, right=VERDICTS[verdict])
     record_judgement(store, judged)

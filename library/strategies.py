@@ -208,6 +208,7 @@ def _events(
         events = strategy.short_term(carried.state)
     except ValidationError:  # An import may bring anything.
         return None
+    # Numbers of an import may be any.
     times = [time for event in events for time in event.times_ms if 0 <= time <= MAX_TIME_MS]
     blobs = blobs_at(session, video, strategy.memory, times)
     return tuple(

@@ -36,7 +36,7 @@ GROUPS = (SAID, ON_SCREEN, SEEN, HEARD)
 """What lines are grouped by."""
 CHAPTER = marked("Chapter")
 """The group of the titles that the source itself has; they are headings, whatever is shown."""
-_GROUP_OF = {
+GROUP_OF = {
     MemorySource.SAID: SAID,
     MemorySource.SUBTITLE: SAID,
     MemorySource.READ: ON_SCREEN,
@@ -105,6 +105,7 @@ def load_transcript(
         first, last, before, after = around
         people = people_at(session, video, scope.last_clip)
         sources = sources_of(groups) | {MemorySource.CHAPTER}
+        # One more than is shown, to know whether there are more.
         lines = lines_of_clips(session, scope, first, last, sources, MAX_LINES + 1)
     until_ms = after.start_ms if after else None
     if len(lines) > MAX_LINES:
@@ -194,12 +195,8 @@ def find_close(
     return tuple(sorted(shown, key=lambda line: wanted.index(line.id))[:MAX_CLOSE])
 
 
-def group_of(source: MemorySource) -> str:
-    return _GROUP_OF[source]
-
-
 def sources_of(groups: Collection[str]) -> set[str]:
-    return {str(source) for source, group in _GROUP_OF.items() if group in groups}
+    return {str(source) for source, group in GROUP_OF.items() if group in groups}
 
 
 def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[TranscriptLine]:
@@ -219,7 +216,7 @@ def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[Transcr
         yield TranscriptLine(
             id=line.id,
             span=line.span,
-            group=group_of(line.source),
+            group=GROUP_OF[line.source],
             who=_in_words(people.label(line.speaker), people) if line.speaker else "",
             text=plain,
             marks=tuple(marks),

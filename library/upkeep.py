@@ -380,6 +380,7 @@ def pull_models(
     """
     used, weights = load_profile(profile, home.config), home.weights
     of_hub = {model.name: model for model in used.hub_models}
+    # All names are checked before anything is fetched.
     for name in filter(is_hub_name, names):
         if name not in of_hub:
             raise NotFound(

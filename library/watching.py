@@ -147,6 +147,7 @@ def import_video(
         counts = Counter(one.level for one in scaled)
         return [Imported(video=known.id, title=known.title, captions=counts)]
     if video is None:
+        # The lines name their videos.
         tracks = {track.title: track for track in read_tracks(captions, limits)}
     else:
         track = read_captions(captions, video.strip(), limits)
@@ -181,6 +182,7 @@ def _one_of_many(workspace: Workspace, title: str, track: CaptionTrack, bar: Met
 def _import_track(workspace: Workspace, track: CaptionTrack, title: str, bar: Meter) -> Imported:
     store, profile = workspace.store, workspace.profile
     with store.begin() as session:
+        # What was there before is not counted as new.
         before = video_state(session, track.id)
     video = import_track(
         store,

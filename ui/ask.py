@@ -264,6 +264,7 @@ def compare_page() -> None:
     names = list(askable_titles())
     asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
     default = [video for video in asked if video in known]
+    # As on the page Ask, none stands for all of them.
     default = [] if len(default) == len(known) > 1 else default
     with st.form("compare", border=False):
         text, sent = question_field(translate("Compare"))

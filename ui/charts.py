@@ -29,7 +29,8 @@ COLOURS = ("#1d4ed8", "#c2410c", "#0f766e", "#7e22ce")
 def column_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: str) -> None:
     """Draw a column chart over time; ``x`` are dates as text, ``y`` counts."""
     mark = {"type": "bar", "color": COLOURS[0], "width": {"band": 0.8}}
-    encoding = {"x": _date_axis(x), "y": _number_axis(y, format="d", tickMinStep=1)}
+    counts = {"title": None, "format": "d", "tickMinStep": 1}
+    encoding = {"x": _date_axis(x), "y": {"field": y, "type": "quantitative", "axis": counts}}
     _draw(caption, rows, {"mark": mark, "encoding": encoding}, key)
 
 
@@ -101,8 +102,8 @@ def report_table(report: ReportTable) -> None:
     show_table(title, heads, report.rows)
 
 
-def numbers_table(rows: Sequence[ChartRow], label: str = "") -> None:
-    label = label or translate("The numbers as a table")
+def numbers_table(rows: Sequence[ChartRow]) -> None:
+    label = translate("The numbers as a table")
     heads = list(dict.fromkeys(name for row in rows for name in row))
     with st.expander(label):
         titles = [*map(translate, heads)]
@@ -113,12 +114,9 @@ def _date_axis(name: str) -> dict[str, Any]:
     return {"field": name, "type": "ordinal", "axis": {"title": None, "labelOverlap": True}}
 
 
-def _number_axis(name: str, **axis: Any) -> dict[str, Any]:
-    return {"field": name, "type": "quantitative", "axis": {"title": None, **axis}}
-
-
 def _share_axis(name: str) -> dict[str, Any]:
-    return _number_axis(name, format="%") | {"scale": {"domain": [0, 1]}}
+    axis = {"title": None, "format": "%"}
+    return {"field": name, "type": "quantitative", "axis": axis, "scale": {"domain": [0, 1]}}
 
 
 def _draw(caption: str, rows: Sequence[ChartRow], spec: dict[str, Any], key: str) -> None:

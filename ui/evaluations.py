@@ -184,6 +184,7 @@ def _poll_run(name: str, judged: int) -> None:
 
 def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     st.header(translate("Compare with another run"), anchor=False)
+    # All of them: one is chosen by its name, not by a page.
     others = [one.name for one in evaluation_runs(store, limit=10**6).items if one.name != run.name]
     if not others:
         st.caption(translate("There is no other run."))

@@ -47,7 +47,6 @@ def show_moment(
     item: Citation | Evidence,
     videos: Mapping[str, Video],
     key: str,
-    player_key: str = "player",
     *,
     number: int | None = None,
     cited: bool = False,
@@ -68,7 +67,7 @@ def show_moment(
                 key=key,
                 help=translate("Go to {time}").format(time=format_time(item.span.start_ms)),
                 on_click=seek,
-                args=(item.video, item.span.start_ms, player_key),
+                args=(item.video, item.span.start_ms),
             )
             shown = short_times(tags_in_words(item.full_text))
             if len(shown) > MAX_TEXT_CHARS:

@@ -65,16 +65,6 @@ class AddedSources:
     urls: tuple[str, ...] = ()
 
 
-def source_label() -> tuple[str, str]:
-    """Return the label of the field, and an example of what goes into it."""
-    if ALLOWED.any_path:
-        label = translate("File or folder on this machine, or a web address")
-        return label, "/home/me/Videos/talk.mp4"
-    if ALLOWED.folders:
-        return translate("File in a shared folder, or a web address"), "talks/talk.mp4"
-    return translate("Web address of a video"), "https://example.org/talk.mp4"
-
-
 def parse_source(text: str) -> AddedSources:
     """Return what a user named in the field.
 
@@ -125,7 +115,14 @@ STATE_TEXTS = {
 def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
     with st.expander(translate("Add a video"), expanded=expanded, icon=":material/add:"):
         with st.form("add", border=False):
-            label, example = source_label()
+            label = translate("Web address of a video")
+            example = "https://example.org/talk.mp4"
+            if ALLOWED.any_path:
+                label = translate("File or folder on this machine, or a web address")
+                example = "/home/me/Videos/talk.mp4"
+            elif ALLOWED.folders:
+                label = translate("File in a shared folder, or a web address")
+                example = "talks/talk.mp4"
             source = st.text_input(
                 label,
                 placeholder=example,
@@ -281,6 +278,7 @@ def _poll() -> None:
             if video.id in ingested
             and not next((job for job in all_jobs if job.running and job.watches(video.path)), None)
         ]
+        # Commands watch videos too: those have no job here.
         if all_jobs or others:
             st.header(translate("In progress"), anchor=False)
         for job in all_jobs:

@@ -130,18 +130,18 @@ def text_params(name: str) -> list[str]:
     return [value[:MAX_PARAM_CHARS] for value in st.query_params.get_all(name)[:50]]
 
 
-def int_param(name: str, minimum: int = 0, maximum: int = 10**9) -> int | None:
+def int_param(name: str, minimum: int = 0) -> int | None:
     """Return an integer parameter, or None where it is missing or out of range."""
     value = text_param(name)
     if not value.isascii() or not value.isdigit() or len(value) > 9:
         return None
-    return int(value) if minimum <= int(value) <= maximum else None
+    return int(value) if int(value) >= minimum else None
 
 
-def time_param(name: str = "t") -> int | None:
+def time_param() -> int | None:
     """Return a time parameter (``?t=2:05`` or ``?t=125``) in milliseconds, or None."""
     try:
-        return parse_clock(text_param(name)) if text_param(name) else None
+        return parse_clock(text_param("t")) if text_param("t") else None
     except ValueError:
         return None
 
@@ -205,6 +205,7 @@ def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
     requested = min(int_param(name, 1) or 1, pages)
     if pages == 1:
         return 0
+    # Under another key when their number changes: a default counts but once.
     chosen = st.pagination(pages, default=requested, key=f"{name}_of_{pages}")
     set_params(**{name: chosen if chosen > 1 else None})
     first = (chosen - 1) * size
@@ -256,6 +257,7 @@ def select_video(store: Store) -> Video | None:
         names,
         index=index,
         format_func=lambda video_id: titles[video_id],
+        # The same: an address that names another video chooses it.
         key=f"video_{requested}",
     )
     if name != requested:

@@ -228,6 +228,7 @@ def _show_saved(saved: Mapping[str, LibraryQuery]) -> None:
 
 
 def _open_search(query: LibraryQuery) -> None:
+    # A callback may set what a field has; the page that draws it may not.
     st.session_state["q"] = query.words
     _set_query(query)
 

@@ -53,16 +53,16 @@ def show_sharing(store: Store, trajectory: str) -> None:
         )
     )
     days = st.selectbox(
-        translate("Valid for"), DAYS, index=1, format_func=_in_days, key="share_days"
+        translate("Valid for"),
+        DAYS,
+        index=1,
+        format_func=lambda days: counted(days, "day"),
+        key="share_days",
     )
     if st.button(translate("Make a link"), key="share", icon=":material/link:"):
         with show_errors():
             share_answer(store, trajectory, days)
     _show_links(store, shared_links(store, trajectory))
-
-
-def _in_days(days: int) -> str:
-    return counted(days, "day")
 
 
 def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
@@ -77,7 +77,7 @@ def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
         translate("Share"),
         key=f"share_{key}",
         help=translate("Make a link to this moment that needs no sign-in, for {days}").format(
-            days=_in_days(DEFAULT_DAYS)
+            days=counted(DEFAULT_DAYS, "day")
         ),
         type="tertiary",
         icon=":material/link:",

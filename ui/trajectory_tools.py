@@ -310,7 +310,11 @@ def _show_comparison(first: History, second: History) -> None:
     _show_pair(f"**{translate('This search')}**", f"**{translate('The other search')}**")
     for number in range(1, max(len(first.rounds), len(second.rounds)) + 1):
         lines = [_round_line(history, number) for history in (first, second)]
-        same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
+        found_first, found_second = (
+            [piece.ref for one in history.rounds[number - 1 : number] for piece in one.evidence]
+            for history in (first, second)
+        )
+        same = lines[0] == lines[1] and found_first == found_second
         _show_compared(*lines, same=same)
     answers = [
         answer_line(one.row.answer, one.row.question) if one.row.answer else translate("Nothing.")
@@ -345,11 +349,6 @@ def _round_line(history: History, number: int) -> str:
         else ""
     )
     return f"{round_headline(history, number)}{at}"
-
-
-def _refs(history: History, number: int) -> list[str]:
-    rounds = history.rounds[number - 1 : number]
-    return [e.ref for round_ in rounds for e in round_.evidence]
 
 
 def _show_compared(first: str, second: str, *, same: bool) -> None:

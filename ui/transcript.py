@@ -9,7 +9,6 @@ import streamlit as st
 
 from auth.sessions import sign_path
 from domain.media import Video
-from domain.moments import Moment
 from domain.words import counted, format_time, translate
 from library.transcript import (
     CHAPTER,
@@ -96,20 +95,18 @@ def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
     data = {
         "name": translate("Scenes of {title}").format(title=video.title),
         "video": video.id,
-        "scenes": [_scene(scene) for scene in scenes],
+        "scenes": [
+            {
+                "at": scene.span.start_ms,
+                "clock": format_time(scene.span.start_ms),
+                "label": f"{format_time(scene.span.start_ms)}  {scene.text}".strip(),
+                "url": sign_path(f"/image/{scene.blob}"),
+            }
+            for scene in scenes
+        ],
     }
     result = component("scenes")(key="scenes", data=data, on_picked_change=lambda: None)
     _play_picked(video, getattr(result, "picked", None))
-
-
-def _scene(scene: Moment) -> dict[str, Any]:
-    clock = format_time(scene.span.start_ms)
-    return {
-        "at": scene.span.start_ms,
-        "clock": clock,
-        "label": f"{clock}  {scene.text}".strip(),
-        "url": sign_path(f"/image/{scene.blob}"),
-    }
 
 
 def _moment(video: Video, start_ms: int) -> tuple[str, int]:

@@ -108,6 +108,7 @@ def video_page() -> None:
     with st.container(key="watch"):
         left, right = st.columns([3, 2])
         with left:
+            # Only the memory follows the player: each report draws the page anew.
             show_player(video, start_ms, reports=text_param("show") == MEMORY)
             show_scenes(state, video, start_ms)
         with right:

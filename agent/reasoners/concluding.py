@@ -67,16 +67,14 @@ def as_statement(text: str) -> str:
     return bare.strip() or statement_
 
 
-def decompose(
-    question: str, options: tuple[str, ...], most: int = SUBTASKS
-) -> tuple[SubtaskDraft, ...]:
+def decompose(question: str, options: tuple[str, ...]) -> tuple[SubtaskDraft, ...]:
     """Split a question into subtasks by rule (SPEC section 2, Plan).
 
-    One subtask for each option, at most ``most``: with more options, several share a subtask.
+    One subtask for each option, at most ``SUBTASKS``: with more options, several share a subtask.
     """
     if options:
         # Groups of them that are as even as possible.
-        groups = min(max(1, most), len(options))
+        groups = min(SUBTASKS, len(options))
         starts = [len(options) * i // groups for i in range(groups + 1)]
         each = [tuple(ascii_uppercase[start:stop]) for start, stop in pairwise(starts)]
         return tuple(SubtaskDraft(text=option_text(options, one), options=one) for one in each)

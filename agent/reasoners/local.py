@@ -60,7 +60,9 @@ class LocalReasoner:
         text = decision.current.text if decision.current else decision.question.text
         mode = decision.forced or available_mode(choose_mode(decision), decision)
         if mode is Mode.NEIGHBOR:
-            label = cause_of(decision.neighbours) or first_label(decision.neighbours)
+            label = cause_of(decision.neighbours) or next(
+                (n.label for n in decision.neighbours), ""
+            )
             if label:
                 return Action(kind="search", reason="along an edge", mode=mode, query=label)
             mode = available_mode(Mode.EVENT, decision)
@@ -140,11 +142,7 @@ def available_mode(mode: Mode, decision: DecisionContext) -> Mode:
 def cause_of(neighbours: Sequence[Neighbour]) -> str:
     """Return the label of what caused the focus; "" if no edge says so."""
     causes = [n for n in neighbours if n.relation in CAUSAL and not n.outgoing]
-    return first_label(causes)
-
-
-def first_label(neighbours: Sequence[Neighbour]) -> str:
-    return next((n.label for n in neighbours), "")
+    return next((n.label for n in causes), "")
 
 
 # The reasoner of a small language model: rules search, and one call reads what was found.

@@ -375,7 +375,7 @@ def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
         "mode": one_of(sorted(set(modes))),
     }
     if decision.question.options:
-        fields["answer"] = one_of(["", *_letters(decision)])
+        fields["answer"] = one_of(["", *ascii_uppercase[: len(decision.question.options)]])
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
         fields |= cited("citations", sorted(refs(decision.ledger)))
@@ -406,15 +406,11 @@ def conclude_form(decision: DecisionContext, narrow: bool) -> type[ConcludeReply
     """Return the schema of the final answer: one of the options, if there are any."""
     fields: dict[str, Any] = {}
     if decision.question.options:
-        fields["option"] = one_of(_letters(decision))
+        fields["option"] = one_of(ascii_uppercase[: len(decision.question.options)])
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
         fields |= cited("citations", [e.ref for e in decision.evidence])
     return narrowed(ConcludeReply, fields, narrow)
-
-
-def _letters(decision: DecisionContext) -> list[str]:
-    return list(ascii_uppercase[: len(decision.question.options)])
 
 
 def one_of(values: Sequence[str]) -> dict[str, Any]:

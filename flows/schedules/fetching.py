@@ -364,7 +364,7 @@ def unrecorded_files(store: Store, files: Sequence[FileStamp]) -> list[FileStamp
 
 
 def watch_new_files(
-    workspace: Workspace, ready: Iterable[FileStamp], listener: Listener, *, direct: bool = False
+    workspace: Workspace, ready: Iterable[FileStamp], listener: Listener
 ) -> Iterator[Watched]:
     """Watch files, and record each of them unless a later run may do better.
 
@@ -374,7 +374,7 @@ def watch_new_files(
         if was_deleted(workspace.store, file.path):
             outcomes = iter([Watched(path=str(file.path))])
         else:
-            outcomes = watch_files(workspace, [file.path], listener, direct=direct)
+            outcomes = watch_files(workspace, [file.path], listener)
         for outcome in outcomes:
             why = outcome.error or None
             if outcome.failed:

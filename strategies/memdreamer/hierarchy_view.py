@@ -366,7 +366,8 @@ class Showing:
         # The edges that have a reason, themes and tone, with refs for numbers.
         for line in _split(vertex.text)[1]:
             head, colon, reason = line.partition(":")
-            lines.append(self._line(f"{_NUMBERED.sub(self._numbered, head)}{colon}{reason}"))
+            head = _NUMBERED.sub(lambda at: self._view.named(at[1], int(at[2])) or at[0], head)
+            lines.append(self._line(f"{head}{colon}{reason}"))
         # Edges by label and way, each with its other end.
         ends: dict[str, list[str]] = {}
         for edge in edges if self._graph else ():
@@ -410,9 +411,6 @@ class Showing:
         if vertex.macros:
             several = "s" if len(vertex.macros) > 1 else ""
             yield f"{WITHIN}{several} {_listed(vertex.macros)}"
-
-    def _numbered(self, match: re.Match[str]) -> str:
-        return self._view.named(match[1], int(match[2])) or match[0]
 
     def _end(self, ref: str) -> str:
         vertex = self._view.vertices[ref]

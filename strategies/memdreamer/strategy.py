@@ -75,7 +75,7 @@ class NotePolicy(AskingPolicy):
         refs = [piece.ref for piece in decision.held]
         page = step_page(
             question,
-            newest_note(decision),
+            decision.notes[-1] if decision.notes else "",
             decision.searches,
             decision.round - 1,
             self._rounds,
@@ -113,31 +113,22 @@ class NotePolicy(AskingPolicy):
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Take the answer of the last round; without one, ask for it."""
         answered = decision.answered
-        if answered is not None and not decision.complaint and (taken := _taken(answered)):
-            return taken
+        gave = answered is not None and (answered.answer or answered.not_in_memory)
+        if answered is not None and gave and not decision.complaint:
+            return Conclusion(
+                text=answered.answer,
+                option=answered.answer or None,
+                refs=answered.citations,
+                not_in_memory=answered.not_in_memory,
+            )
         question = decision.question
-        page = conclude_page(question, newest_note(decision), decision.searches, decision.complaint)
+        note = decision.notes[-1] if decision.notes else ""
+        page = conclude_page(question, note, decision.searches, decision.complaint)
         form = conclude_form(decision, self._calls.in_process)
         reply: ConcludeReply = self._ask(
             decision, "conclude", prompt("conclude_system"), page, form, last=True
         )
         return reply.conclusion()
-
-
-def newest_note(decision: DecisionContext) -> str:
-    """Return the note as it was written last; "" before the first."""
-    return decision.notes[-1] if decision.notes else ""
-
-
-def _taken(answered: Action) -> Conclusion | None:
-    if not answered.answer and not answered.not_in_memory:
-        return None
-    return Conclusion(
-        text=answered.answer,
-        option=answered.answer or None,
-        refs=answered.citations,
-        not_in_memory=answered.not_in_memory,
-    )
 
 
 # MemDreamer's policy by rules: a fixed walk of a search, what it is in, and what is next to it.

@@ -56,7 +56,7 @@ NO_WORDS = frozenset(
         # Keys of the session, fields of charts, names of parts and files.
         *("library message", "jobs last seen", "failed uploads", "uploads sent", "search error"),
         *("result of a correction", "correction shown", "file of a forgotten person"),
-        *("evaluation started", "schedule error", "started fork", "sought by {}"),
+        *("evaluation started", "schedule error", "started fork", "sought by player"),
         *("right so far", "share right", "US dollars", "second lower", "Clips", "Live"),
         *("{}.html", "{}.csv", "trajectory-{}.html", "/home/me/my-questions", "lines=5"),
         *("{}/deployments", "/api", "homer up", "homer schedule set watch folder=~/Videos"),
