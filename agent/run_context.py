@@ -120,30 +120,32 @@ class Skills(Protocol):
 
 @dataclass(frozen=True)
 class RunContext:
-    """The ports of one run.
-
-    ``cite`` resolves refs to rows; ``people`` are names by tag. ``moments``: how many moments of
-    the whole view a search adds to what its mode finds. ``contents``: what happens when in the
-    videos, a line an event. ``skills`` is None without a skill library. ``languages``: those the
-    text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
-    for the HOMER machine, to which ``unbuilt`` returns the titles of videos without its memory.
-    ``writers`` wrote the strategy's memory: rules, or models by name.
-    """
+    """The ports of one run."""
 
     reasoner: Reasoner
     memory: SearchableMemory
+    # Resolves refs to rows.
     cite: Callable[[Sequence[str]], ResolvedRefs]
     settings: AskSettings
     recorder: Recorder
     budget: RunBudget
+    # Names by tag.
     people: tuple[tuple[str, str], ...] = ()
+    # How many moments of the whole view a search adds to what its mode finds.
     moments: int = 0
+    # What happens when in the videos, a line an event.
     contents: tuple[str, ...] = ()
+    # None without a skill library.
     skills: Skills | None = None
+    # Those the text model was made for; empty: unknown.
     languages: tuple[str, ...] = ()
+    # Telemetry spans.
     rounds: Rounds = field(default_factory=Rounds, compare=False)
+    # None for the HOMER machine.
     tool_loop: ToolLoop | None = None
+    # Returns the titles of videos without HOMER's memory.
     unbuilt: Callable[[], tuple[str, ...]] = tuple
+    # What wrote the strategy's memory: rules, or models by name.
     writers: tuple[str, ...] = ()
 
     @property

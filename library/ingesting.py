@@ -25,15 +25,12 @@ from store.progress import SILENT, Meter, import_progress
 
 if TYPE_CHECKING:
     from domain.evaluation import Verdict
-    from store.queries.evaluations import Slot
-
-
-if TYPE_CHECKING:
     from flows import addresses, build, estimate, live_stream, workspace
     from flows import watching as watcher
     from library import watching
     from perception import live
     from store import vector_index
+    from store.queries.evaluations import Slot
     from strategies import registry
 else:
     # More than a second of imports, which help and usage errors do without.

@@ -121,31 +121,33 @@ Reading = str | Callable[[Row], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How a data set is published.
+    """How a data set is published."""
 
-    ``files``: the names of its file of questions by part, the first that exists is read; the part
-    of a set of one file is ``""``. Of several parts, those that exist are read. ``by_name``: the
-    records stand in an object. ``each`` yields the questions of a record; by default it is one.
-    ``ask`` reads the fields of an ``EvalQuestion`` of it. ``file``: the video's file, with or
-    without ending, where it is not named as the video is. ``captions`` finds captions that stand in
-    for a missing video, by the folder and the video's name; ``among``: they hold other videos, too.
-    ``add(root)`` returns what is added to each record from another file of the set. ``keep``
-    chooses records. ``own_ids``: repeated ids are refused. ``baseline``: see ``Dataset``.
-    """
-
+    # The names of its file of questions by part, the first that exists is read; the part of a set
+    # of one file is "". Of several parts, those that exist are read.
     files: Mapping[str, tuple[str, ...]]
+    # Reads the fields of an ``EvalQuestion``.
     ask: Callable[[Row], Mapping[str, Any]]
     video: Reading
+    # The video's file, with or without ending, where it is not named as the video is.
     file: Reading | None = None
     url: Reading | None = None
     folders: Sequence[str] | Callable[[Row], Sequence[str]] = ("videos", ".")
+    # The records stand in an object.
     by_name: bool = False
+    # Yields the questions of a record; by default it is one.
     each: Callable[[Row], Sequence[Row]] = lambda row: [row]
+    # Finds captions that stand in for a missing video, by the folder and the video's name.
     captions: Callable[[Path, str], Path | None] | None = None
+    # They hold other videos, too.
     among: bool = False
+    # Returns what is added to each record from another file of the set, by its folder.
     add: Callable[[Path], Callable[[Mapping[str, Any]], Mapping[str, Any]]] | None = None
+    # Chooses records.
     keep: Callable[[Row], bool] | None = None
+    # Repeated ids are refused.
     own_ids: bool = False
+    # See ``Dataset``.
     baseline: bool = False
 
     def read(self, name: str, folder: Path, root: Path | None = None) -> Dataset:
