@@ -143,7 +143,6 @@ def outcome_of(state: State) -> LoopOutcome:
 
 
 def focus_of(state: State) -> Focus | None:
-    """Return the segment in focus."""
     focus = state.get("focus")
     return Focus.model_validate(focus) if focus else None
 
@@ -159,12 +158,10 @@ def current_of(state: State) -> Subtask | None:
 
 
 def is_first_look(state: State) -> bool:
-    """Check whether this round searches for an option for the first time.
-
-    Its results are compared with those of other options, so it starts from where they did, and
-    similar results say nothing about progress.
-    """
+    """Check whether this round searches for an option for the first time."""
     task = current_of(state)
+    # Its results are compared with those of other options, so it starts from where they did, and
+    # similar results say nothing about progress.
     return task is not None and bool(task.options) and task.attempts <= 1
 
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic import Field, ValidationError
 
-from agent.budget import RunBudget
 from agent.builder import AskModel, MemoryBuilder, WindowBuilder
 from agent.harness.inform import LoadImage
-from agent.model_calls import Calls
+from agent.model_calls import Calls, RunBudget
 from agent.reasoners.port import Conclusion, DecisionContext, Responder
 from domain.asking import MOST_OPTIONS, Action
 from domain.base import Frozen
@@ -125,20 +124,19 @@ class AgentPolicy(Responder, Protocol):
 
 @dataclass(frozen=True)
 class PolicyParts:
-    """What a policy may use.
+    """What a policy may use."""
 
-    ``responder`` is the profile's; ``calls`` are to its language model, None without one;
-    ``settings`` are those of the run; ``load_image`` loads a JPEG by its SHA-256; ``tools`` are
-    those that are offered, and ``without`` the parts of the strategy that are switched off.
-    ``image_model`` is the profile's image-text model, "" without one.
-    """
-
+    # The profile's.
     responder: Responder
+    # To its language model; None without one.
     calls: Calls | None
     budget: RunBudget
     settings: AskSettings
+    # Loads a JPEG by its SHA-256.
     load_image: LoadImage
+    # The profile's image-text model; "" without one.
     image_model: str = ""
+    # Those that are offered, and the parts of the strategy that are switched off.
     tools: tuple[Tool, ...] = ()
     without: frozenset[str] = frozenset()
 
@@ -152,48 +150,50 @@ WITHOUT = "-without-"
 
 @dataclass(frozen=True)
 class Strategy:
-    """A registered strategy.
-
-    ``version`` is on record with each trajectory, and only those of this one are replayed: raise it
-    when the same record would lead to other events. ``builds`` is what it keeps of a video, besides
-    what every strategy sees; ``needs`` is what it cannot do without. ``paper`` is where it is
-    described. ``policy`` is None for a machine that decides with the profile's reasoner. ``rounds``
-    are its own, and ``retries`` how often a
-    reply is sent back; settings that somebody chose may allow fewer. ``tokens`` is what those
-    rounds may need, unless somebody chose a budget. None: as the settings say. ``builder`` is None
-    for a strategy that builds nothing in the tables that strategies share, ``windows`` for one
-    without tables of its own, ``keeper`` for one that keeps no frames. ``parts`` can be switched
-    off to measure what they add, each with what it is; ``without`` are those that are.
-    ``part_tools`` are tools by the part with which they are switched off. ``levels`` are those of
-    the nodes that an outline of its memory has, coarse ones first; a node is made of those of the
-    next level that begin in its span. ``node_types`` are the levels of nodes by the type of the
-    entities that stand for them, which are named by a node's number. ``short_term`` reads the
-    events of its short-term memory from what its keeper carried on; None: it has no such memory.
-    ``tiers`` name the tiers of its kept frames, from 0 on; without names there is one.
-    """
+    """A registered strategy."""
 
     name: str
     title: str
+    # Where it is described.
     paper: str
+    # What it keeps of a video, besides what every strategy sees.
     builds: str
+    # What it cannot do without.
     needs: str
+    # It is on record with each trajectory, and only those of this one are replayed: raise it when
+    # the same record would lead to other events.
     version: int
     machine: str
     tools: tuple[Tool, ...]
     open_tools: OpenTools
+    # None for a machine that decides with the profile's reasoner.
     policy: Callable[[PolicyParts], AgentPolicy] | None = None
+    # None for a strategy that builds nothing in the tables that strategies share.
     builder: Callable[[], MemoryBuilder] | None = None
+    # None for one without tables of its own.
     windows: Callable[[], WindowBuilder] | None = None
+    # None for one that keeps no frames.
     keeper: Callable[[], FrameKeeper] | None = None
+    # Its own rounds, and how often a reply is sent back; settings that somebody chose may allow
+    # fewer. None: as the settings say.
     rounds: int | None = None
     retries: int | None = None
+    # What those rounds may need, unless somebody chose a budget.
     tokens: int | None = None
+    # What can be switched off to measure what it adds, each with what it is.
     parts: Mapping[str, str] = field(default_factory=dict)
+    # The parts that are switched off, and tools by the part with which they are.
     without: frozenset[str] = frozenset()
     part_tools: Mapping[str, str] = field(default_factory=dict)
+    # Those of the nodes that an outline of its memory has, coarse ones first; a node is made of
+    # those of the next level that begin in its span.
     levels: tuple[OutlineLevel, ...] = ()
+    # The levels of nodes by the type of the entities that stand for them, which are named by a
+    # node's number.
     node_types: Mapping[str, str] = field(default_factory=dict)
+    # Reads the events of its short-term memory from what its keeper carried on.
     short_term: Callable[[State], Sequence[HeldEvent]] | None = None
+    # Names of the tiers of its kept frames, from 0 on; without names there is one.
     tiers: tuple[str, ...] = ()
 
     @property
@@ -255,10 +255,8 @@ class Strategy:
             yield self.switched_off("-".join(self.parts))
 
     def settings_from(self, settings: AskSettings) -> AskSettings:
-        """Return the settings of a run by this strategy.
-
-        Its own rounds and retries, or fewer if set; its own token budget unless one is set.
-        """
+        """Return the settings of a run by this strategy."""
+        # Its own rounds and retries, or fewer if set; its own token budget unless one is set.
         own = {"rounds": self.rounds, "retries": self.retries}
         limits = {name: limit for name, limit in own.items() if limit is not None}
         for name in limits.keys() & settings.model_fields_set:

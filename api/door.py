@@ -1,23 +1,85 @@
-"""Routes and tools made from the registry of acts."""
+"""Routes and tools made from the registry of acts, and the state that all requests share."""
 
 from __future__ import annotations
 
 import inspect
+import pathlib
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from fastapi import Body, FastAPI, Path, Query
+from fastapi import Body, Depends, FastAPI, Path, Query, Request
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from starlette.responses import JSONResponse
 
-from api.app_state import State
+from api.access import USER_KEY, QuestionSlots
+from api.problems import RequestRefused
 from domain.base import first_problem
-from domain.errors import InputError
+from domain.errors import AccessDenied, InputError
 from domain.time import in_seconds
+from flows.agent_pool import AgentPool
 from library.params import OnCommandLine
 from library.registry import ACTS, Act
+from models.profile import profile_names
+from store.database import MAY_ONLY_LOOK
+
+DEFAULT_QUESTIONS = 4
+"""Default number of concurrent questions."""
+MAX_SEARCHES = 8
+MAX_ESTIMATES = 1
+"""Each perceives three clips, with all models of its profile."""
+
+OPEN_TO_VIEWERS = frozenset(
+    {
+        ("POST", "/questions"),
+        ("GET", "/v1/models"),
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/media/keyframes/{video}/{frame}"),
+        ("GET", "/media/frames/{video}/{frame}"),
+    }
+)
+"""Requests of keys that may only look and ask; all others change the library, or show all of it."""
+
+OPEN_ACTS = {tuple(act.route.split(" ")) for act in ACTS if act.viewers}
+"""The same of those that are made from the registry."""
+
+
+@dataclass(frozen=True)
+class ApiState(AgentPool):
+    """The store and the agents by profile; ``folders`` are those that videos may be added from."""
+
+    folders: tuple[pathlib.Path, ...] = ()
+    questions: QuestionSlots = field(default_factory=lambda: QuestionSlots(DEFAULT_QUESTIONS))
+    searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_SEARCHES))
+    estimates: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_ESTIMATES))
+
+    def profile_name(self, profile: str | None) -> str:
+        """Return the profile that a request names, else the configured one; never a path."""
+        known = profile_names(self.store.home.config)
+        if profile is None or profile in known:
+            return profile or self.profile
+        detail = f"no profile is called {profile!r}"
+        hint = f"leave `profile` out, or name one of: {', '.join(known)}"
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "not-found", detail, hint)
+
+
+def _state(request: Request) -> ApiState:
+    """Return the state with what the client's key may see; raise if it may not do the act."""
+    whole: ApiState = request.app.state.api_state
+    state = whole.for_user(request.scope[USER_KEY])
+    route: APIRoute = request.scope["route"]
+    act = (request.method, route.path)
+    if state is not whole and act not in OPEN_TO_VIEWERS | OPEN_ACTS:
+        raise AccessDenied(MAY_ONLY_LOOK)
+    return state
+
+
+State = Annotated[ApiState, Depends(_state)]
+
 
 CLOSED = ConfigDict(extra="forbid")
 Profile = Annotated[
@@ -29,7 +91,6 @@ class InSeconds(JSONResponse):
     """JSON with times in seconds."""
 
     def render(self, content: Any) -> bytes:
-        """Write it."""
         return super().render(in_seconds(content))
 
 
@@ -47,6 +108,7 @@ def add_acts(app: FastAPI) -> None:
             response_model=act.hints["return"],
             summary=summary.rstrip("."),
             description=f"{summary}\n{rest}".strip(),
+            # Routes are listed by the module of their act.
             tags=[act.place.partition(".")[0]],
         )
 
@@ -67,15 +129,16 @@ def describe_in_seconds(model: dict[str, Any]) -> dict[str, Any]:
     for inner in model.get("$defs", {}).values():
         describe_in_seconds(inner)
     fields = dict[str, Any]()
-    for name, field in model.get("properties", {}).items():
+    for name, schema in model.get("properties", {}).items():
         if name == "span":
             fields |= {"start_s": {"type": "number"}, "end_s": {"type": "number"}}
         elif name.endswith("_ms"):
-            fields[f"{name[:-3]}_s"] = {**field, "type": "number"}
+            fields[f"{name[:-3]}_s"] = {**schema, "type": "number"}
         else:
-            fields[name] = field
+            fields[name] = schema
     if fields:
         needed = in_seconds(dict.fromkeys(model.get("required", ())))
+        # A span is written as its two ends.
         needed |= dict.fromkeys(["start_s", "end_s"] * ("span" in needed))
         model["properties"], model["required"] = fields, [one for one in fields if one in needed]
     return model

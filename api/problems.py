@@ -125,9 +125,9 @@ def to_logged_problem(error: BaseException) -> Problem:
 
 
 def problem_response(error: BaseException) -> Response:
-    """Return the response to a request that failed with ``error``."""
     problem = to_logged_problem(error)
     headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    # Clients of many kinds wait so long by themselves, and try again.
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault("Retry-After", "5")
     return to_response(problem, headers)

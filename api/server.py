@@ -1,25 +1,110 @@
-"""The server process of the API."""
+"""The API as one ASGI application, and its server process."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import uvicorn
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
+from starlette.middleware import Middleware
 
-from api.app_state import DEFAULT_QUESTIONS, ApiState
-from api.application import make_app
-from api.auth import AccessRules, access_rules
-from api.limits import BODY_S, QuestionSlots
-from auth.connections import LimitedConnection
+from api.access import BODY_S, AccessRules, ApiAuth, QuestionSlots, RequestLimits, access_rules
+from api.door import DEFAULT_QUESTIONS, ApiState, InSeconds, add_acts
+from api.problems import ERROR_RESPONSES, add_error_handlers
+from api.routes import health, questions, videos
+from api.routes.health import DatabaseHealth
+from auth.connections import LimitedConnection, SafeHeaders
 from domain.errors import InputError, SetupError
 from models.profile import load_profile
 from store.database import open_store
 from store.home import Home
+
+ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
+the moments that support them.
+
+Begin with GET /videos, then POST /questions. Where the server has keys, send one with every
+request: `Authorization: Bearer KEY`.
+
+Times are seconds of video time; `as_of` asks as if nothing after that moment had been seen yet.
+Lists are paginated: pass `next` as `offset`. Errors are problem details (RFC 9457): `detail` says
+what went wrong, `help` what to do, `code` is for programs."""
+
+POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; sandbox"
+"""Of responses that are not HTML pages."""
+
+MAX_THREADS = 12
+"""Concurrent requests that use the store, which has more connections than that."""
+SPARE_THREADS = 4
+
+
+def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> FastAPI:
+    """Build the application; see ``guards``."""
+    app = FastAPI(
+        title="Homer",
+        description=ABOUT,
+        version=version("homer-video"),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        default_response_class=InSeconds,
+        lifespan=_lifespan,
+        middleware=guards(rules, body_s),
+        responses=ERROR_RESPONSES,
+    )
+    app.state.api_state = state
+    add_error_handlers(app)
+    # The order of the documentation page: asking behind watching, images last.
+    for router in (health.router, videos.router, questions.router, questions.chats, videos.images):
+        app.include_router(router)
+    add_acts(app)
+    return app
+
+
+def guards(rules: AccessRules, body_s: float) -> list[Middleware]:
+    """Return the middleware of a server."""
+    # Requests are authenticated first; then their body is read, within ``body_s`` seconds; only
+    # then do they count against the limit of concurrent requests.
+    return [
+        Middleware(SafeHeaders, policy=POLICY),
+        Middleware(ApiAuth, rules=rules),
+        Middleware(RequestLimits, body_s=body_s),
+    ]
+
+
+class DetachedThreadPool(ThreadPoolExecutor):
+    """Threads that are not joined when the event loop ends: each step of a run is recorded."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Refuse new work without waiting for what runs."""
+        del wait
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    state: ApiState = app.state.api_state
+    app.state.database_health = DatabaseHealth(state.store)
+    async with answering(state):
+        yield
+
+
+@asynccontextmanager
+async def answering(state: ApiState) -> AsyncIterator[None]:
+    """Give the event loop its threads; at the end stop running questions."""
+    current_default_thread_limiter().total_tokens = MAX_THREADS
+    threads = DetachedThreadPool(state.questions.limit + SPARE_THREADS, "question")
+    asyncio.get_running_loop().set_default_executor(threads)
+    yield
+    state.questions.closing.set()
+
 
 HOST, PORT = "127.0.0.1", 8600
 GRACE_S = 10.0
@@ -131,6 +216,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop running questions, and wait until they are recorded."""
+        # Before connections are closed, so that clients get an answer.
         self._slots.closing.set()
         await super().shutdown(sockets)
         await self._slots.wait_until_idle(GRACE_S)
@@ -154,6 +240,5 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def socket_url(listener: socket.socket) -> str:
-    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

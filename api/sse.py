@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.app_state import ApiState
+from api.door import ApiState
 from api.problems import Problem, RequestRefused, to_logged_problem
 from domain.asking import Question
 from domain.moments import Answered
@@ -23,8 +23,8 @@ from domain.time import in_seconds
 from domain.trajectory import PartialReply, RunEvent
 from domain.words import make_storable
 from graphs.ask_result import AskResult
+from graphs.concurrent import stream
 from graphs.runner import Runner
-from graphs.stream import stream
 from library.answering import answer_of
 from models.structured import latest_text
 
@@ -53,8 +53,6 @@ async def until_disconnect(
 ) -> AsyncGenerator[T | NoEvent, None]:
     """Yield events until they end or ``closing`` is set, then close ``events`` and their run.
 
-    Without a request the client cannot disconnect: who waits for the events is cancelled instead.
-
     Raises:
         ClientGone: the client disconnected.
     """
@@ -63,6 +61,7 @@ async def until_disconnect(
         # The body of the request was read before.
         while request and (await request.receive())["type"] != "http.disconnect":
             pass
+        # Who waits for the events is cancelled instead.
         if request is None:
             await asyncio.Event().wait()
 
@@ -87,6 +86,7 @@ async def until_disconnect(
         gone.cancel()
         closed.cancel()
         next_event.cancel()
+        # A generator that is still at work cannot be closed.
         with suppress(BaseException):
             await next_event
         await events.aclose()
@@ -155,7 +155,6 @@ class RunningQuestion:
         raise ServerStopping(self.id)
 
     async def answer_body(self, result: AskResult) -> Answered:
-        """Return the body of the answer."""
         return await to_thread.run_sync(answer_of, self._store, result)
 
 
@@ -170,7 +169,6 @@ KEEP_ALIVE = b": still searching\n\n"
 
 
 def wants_events(accept: str) -> bool:
-    """Return whether an ``Accept`` header asks for events."""
     return any(
         media_range.split(";")[0].strip().lower() == MEDIA_TYPE for media_range in accept.split(",")
     )
@@ -189,6 +187,7 @@ class EventStream(Response):
         self, search: RunningQuestion, first: StreamItem, rest: AsyncGenerator[StreamItem, None]
     ) -> None:
         super().__init__(headers=HEADERS, media_type=MEDIA_TYPE)
+        # How long it will be is not known before it ends.
         del self.headers["content-length"]
         self._search, self._first, self._rest = search, first, rest
 

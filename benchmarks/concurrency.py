@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lines import Line, Taken, faster, milliseconds
-from graphs.batch import BatchQuestion, run_batch
+from graphs.concurrent import BatchQuestion, run_batch
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -32,9 +32,8 @@ from store.database import Store, remove_unused_blobs
 from store.home import Home
 from store.queries.percepts import add_blobs
 from store.tables.schema import FrameRow, KeeperRow
-from strategies.eventmem.event_memory import event_keeper
+from strategies.eventmem.event_memory import EventFrames, ShortTermMemory, event_keeper
 from strategies.eventmem.settings import EventMemorySettings
-from strategies.eventmem.short_term import EventFrames, ShortTermMemory
 from strategies.vam.builder import event_builder
 from strategies.vam.settings import VisualMemorySettings
 from strategies.vam.visual_memory import (

@@ -21,7 +21,7 @@ from domain.asking import Question
 from domain.errors import HomerError
 from domain.trajectory import Acted, Guarded, ModelCalled, RunEvent
 from evals.dataset import EvalQuestion, QuestionSet
-from evals.datasets.own import read_set
+from evals.datasets.specifications import read_set
 from evals.judging import judge_conditions, judge_options
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace

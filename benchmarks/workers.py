@@ -18,10 +18,10 @@ from benchmarks.hardware import described
 from benchmarks.ingest import Silent
 from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
 from domain.settings import Pool, WorkSettings
-from flows.delete import delete_video_rows
 from flows.executors import direct_executor
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
+from flows.removal import delete_video_rows
 from flows.watching import watch
 from flows.workspace import Workspace
 from models.profile import load_profile

@@ -15,14 +15,13 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from cli.console import is_terminal, note, say_json, table
-from cli.options import Profile, Strategy
-from cli.progress import meter
+from cli.commands import Profile, Strategy
+from cli.console import is_terminal, meter, note, say_json, table
 from domain.moments import Answered, Moment
 from domain.trajectory import PartialReply, RunEvent, RunListener
 from domain.words import counted, format_span, plain_line, printable, shortened
 from flows.workspace import open_workspace
-from graphs.batch import answered_ids, read_questions, run_batch, write_batch
+from graphs.concurrent import answered_ids, read_questions, run_batch, write_batch
 from library.answers import confidence_line, event_lines, one_line, option_line, reply_tail
 from library.rounds import SideBySide, search_in_words
 
@@ -169,6 +168,7 @@ def batch(
         )
         try:
             for result in write_batch(out, results) if out else results:
+                # With a file, answers are in it already.
                 if out is None and result.line is not None:
                     say_json(result.line)
                 if result.error is not None:
@@ -181,5 +181,4 @@ def batch(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(no_args_is_help=True)(batch)

@@ -14,9 +14,8 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
-from cli.console import confirm, note
-from cli.options import SEVERAL_WORDS, Json, Profile, WordsCommand
-from cli.progress import meter
+from cli.commands import SEVERAL_WORDS, Json, Profile, WordsCommand
+from cli.console import confirm, meter, note
 from library.params import agreed
 from library.registry import ACTS, GUIDES, Act
 from store.home import Home
@@ -132,6 +131,7 @@ def command_of(act: Act) -> Any:
         kind, default = inspect.Parameter.KEYWORD_ONLY, None if name == "profile" else False
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=option))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    # Typer reads the types of a function from here, and its help from the docstring.
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = act.help.replace("\n\nExamples:", "\n\n\b\nExamples:")
     return command
@@ -162,6 +162,7 @@ def _of_door(
 def until_stopped() -> Iterator[Event]:
     """Yield what SIGINT or SIGTERM sets; the second signal stops at once."""
     stop = Event()
+    # Only the main thread may set what a signal does.
     if current_thread() is not main_thread():
         yield stop
         return

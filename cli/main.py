@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from cli.edge import STOPPED, ErrorBoundary
-from cli.lazy_group import LazyGroup
+from cli.commands import STOPPED, ErrorBoundary, LazyGroup
 from services.daemon import ACTING, END, write_exit_code
 from store.files import set_private_umask
 from store.home import Home
@@ -103,7 +102,7 @@ COMMANDS = {
     ),
     "models": ("door", "List the model files of a profile, with state, size and licence."),
     "db": ("door", "Upgrade the tables of a database, and build its search index."),
-    "eval": ("evals", "Measure answers to questions whose right answers are known."),
+    "eval": ("commands", "Measure answers to questions whose right answers are known."),
     "train": ("door", "Export judged answers as training data for a language model."),
     "alert": ("door", "Ask standing questions, which are judged on every new clip."),
     "rights": ("door", "Say who may see which videos."),

@@ -216,7 +216,6 @@ WRITTEN: Mapping[OutlineFormat, Callable[[Outline], str]] = {
 
 
 def outline_lines(outline: Outline) -> Iterator[str]:
-    """Yield the lines of an outline, as it is to be printed."""
     yield from WRITTEN[outline.written](outline).splitlines()
     if outline.written is OutlineFormat.TEXT:
         note("a track of chapters:  --format vtt")

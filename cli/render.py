@@ -436,7 +436,6 @@ NOTES |= reports.NOTES
 
 
 def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:
-    """Return the lines of a table of these."""
     columns = TABLES[kind]
     return table([*columns], ([cell(one) for cell in columns.values()] for one in rows))
 
@@ -444,10 +443,10 @@ def table_lines(kind: str, rows: Sequence[Any]) -> Iterable[str]:
 def render(result: Any, *, json: bool, empty: str = "") -> None:
     """Print the result of an act; of an empty list what is said of it.
 
-    A list is a table, where there are columns of what is in it. Lines that come one by one are
-    JSON, and printed as they come.
+    A list is a table, where there are columns of what is in it.
     """
     rows = result.items if isinstance(result, Page) else result
+    # Lines that come one by one are JSON, and printed as they come.
     if isinstance(result, Iterator):
         for line in result:
             say(escaped(line))

@@ -82,9 +82,9 @@ def _imported(one: Any) -> Iterator[str]:
 
 def _layout() -> Any:
     # It is slow to import, and of no use to other commands.
-    from evals import layout
+    from evals import report_formats
 
-    return layout
+    return report_formats
 
 
 def _report(found: Any) -> Iterator[str]:
@@ -97,7 +97,6 @@ def _report(found: Any) -> Iterator[str]:
 
 
 def bar_lines(bars: Iterable[Any]) -> Iterable[str]:
-    """Return a table of bars."""
     rows = (
         (
             bar.name,

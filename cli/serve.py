@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 from auth.connections import is_loopback
+from cli.commands import Profile
 from cli.console import note, say
-from cli.options import Profile
 from domain.errors import SetupError
 from models.keys_and_packages import MCP
 from store.home import Home
@@ -157,6 +157,5 @@ def mcp(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(serve)
     app.command()(mcp)

@@ -9,12 +9,11 @@ import typer
 
 from auth.connections import is_loopback
 from auth.signing_in import read_password_file, remove_password, set_password
+from cli.commands import Json
 from cli.console import note, say, say_json, say_table
-from cli.options import Json
 from domain.errors import InputError
-from flows.schedules.api import start_schedules
-from services.prefect import PrefectServer, api_url, login_file
-from services.supervisor import AppServer, ScheduleWorker
+from flows.schedules.kinds import start_schedules
+from services.supervisor import AppServer, PrefectServer, ScheduleWorker, api_url, login_file
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -134,6 +133,5 @@ def _show(rows: list[tuple[str, str]], as_json: bool) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     for command in (up, down, password):
         app.command()(command)

@@ -133,12 +133,12 @@ class WordBaseline:
     def answer(self, question: str, options: Sequence[str], as_of_ms: int | None) -> Plain:
         """Answer from the clips that have ended by ``as_of_ms``; None: from all.
 
-        Chooses the option that has the best clip for the question and the option together. Words
-        are weighed by how rare they are in those clips only: nothing later is known.
+        Chooses the option that has the best clip for the question and the option together.
         """
         seen = _ended(self.clips, as_of_ms)
         if not seen:
             return Plain("A")
+        # Words are weighed by how rare they are in these clips only: nothing later is known.
         ranking = WordScores(self.words[:seen])
         scores = ranking.of(terms(question))
         order = np.argsort(-scores, kind="stable")[:RETRIEVED]

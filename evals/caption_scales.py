@@ -52,7 +52,6 @@ class Agreement:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def f1(self) -> float:
-        """Return the harmonic mean of both."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 

@@ -8,17 +8,17 @@ from itertools import pairwise
 from pathlib import Path
 from string import ascii_uppercase
 
-from agent.harness.correct import BY_HARNESS
+from agent.harness.verify_and_correct import BY_HARNESS
 from domain.asking import Answer, ConfidenceLevel
 from domain.evaluation import BASELINE_ARM
 from domain.memories import MemorySource
 from domain.trajectory import Acted, Ended, Event, Guarded, ModelCalled, QuestionAsked
 from domain.words import plain_line, shortened
 from evals.dataset import QuestionSet
-from evals.datasets.own import FORM, read_set
+from evals.datasets.specifications import FORM, read_set
 from evals.measuring import Answered, Asked, measure, percent
 from evals.running import EvalListener
-from evals.sampling import figure, median
+from evals.statistics import figure, median
 from evals.tables import Bar, Findings, Measured, Row
 from flows.workspace import Workspace
 from retrieval.quotes_and_citations import cite
@@ -273,7 +273,6 @@ def _is_sure(one: Answered) -> bool:
 
 
 def kind_row(name: str, answers: Sequence[Answered]) -> Row:
-    """Count answers by outcome."""
     good = [one for one in answers if one.right]
     declined = sum(one.declined for one in good)
     return Row(

@@ -62,7 +62,6 @@ class Conditions(Frozen):
     declined: bool = False
 
     def met_by(self, answer: Answer) -> bool:
-        """Check whether an answer is right."""
         if answer.not_in_memory or self == Conditions(declined=True):
             return self.declined and answer.not_in_memory
         number = first_number(answer.text) if self.number else None

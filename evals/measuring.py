@@ -22,7 +22,7 @@ from evals.running import EvalListener, run
 from evals.tables import Findings, MeanInterval, Measure, Measured, Row, RunOutcome
 from flows.workspace import Workspace
 from graphs.ask_result import AskResult, answer_json
-from graphs.batch import answered_ids
+from graphs.concurrent import answered_ids
 from store.files import make_private, open_private
 from store.queries.evaluations import Result, run_results
 
@@ -37,7 +37,6 @@ class Answered:
 
     @property
     def right(self) -> bool:
-        """Check whether the answer was judged right."""
         return self.result.verdict is not None and bool(self.result.verdict.right)
 
     @property

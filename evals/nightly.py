@@ -1,7 +1,7 @@
 """The flow of a scheduled evaluation: a new run each night, named after the day.
 
 Import this module only after Prefect's environment is set
-(``services.prefect.prefect_environment``).
+(``services.supervisor.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from prefect.client.schemas.objects import State
 from domain.evaluation import Verdict
 from domain.evaluation_options import Protocol
 from evals.datasets import read
-from evals.layout import headline
 from evals.plan import checked_name, plan, run_name
+from evals.report_formats import headline
 from evals.running import run
 from flows.schedules.kinds import EvaluateOptions
 from flows.schedules.runs import run_in_background

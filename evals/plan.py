@@ -1,21 +1,34 @@
-"""The plan of a run: which questions, in which order and arms, fixed by data set and settings."""
+"""The plan of a run: which questions, in which order and arms, fixed by data set and settings.
+
+A run started from a page continues in a process of its own.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 from agent.strategy import AUTO
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, QuestionPart, RunSettings
 from domain.evaluation_options import AblationStage, Protocol
+from domain.rights import acting_user
 from domain.settings import AskSettings
+from domain.words import make_storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
+from evals.datasets import read
 from evals.judging import judge_model
 from models.profile import Profile
+from services.daemon import ACTING, log_file
 from skills.learn import BATCH
+from store.files import MODULE
+from store.home import Home
 from strategies.registry import check_strategy
 
 PORTS = (
@@ -47,7 +60,6 @@ class Plan:
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """Return the numbers of the batches, in order."""
         return tuple(sorted({planned.batch for planned in self.questions}))
 
     def arms_of(self, planned: PlannedQuestion) -> tuple[str, ...]:
@@ -60,12 +72,10 @@ class Plan:
         return (*self.arms(planned.part), BASELINE_ARM) if plain else self.arms(planned.part)
 
     def arms(self, part: QuestionPart) -> tuple[str, ...]:
-        """Return the arms in which questions of a part are asked.
-
-        Where ``auto`` is one, it is asked after every other strategy was learned from.
-        """
+        """Return the arms in which questions of a part are asked."""
         settings = self.settings
         if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
+            # ``auto`` is asked after every other strategy was learned from.
             names = (
                 one for one in settings.strategies if (one, part) != (AUTO, QuestionPart.LEARN)
             )
@@ -74,7 +84,6 @@ class Plan:
         return (WITH_SKILLS,) if learning else (WITH_SKILLS, WITHOUT_SKILLS)
 
     def learns(self, part: QuestionPart, arm: str) -> bool:
-        """Check whether an answer is learned from."""
         if AUTO in self.settings.strategies:
             return part is QuestionPart.LEARN
         online = self.settings.protocol is Protocol.ONLINE
@@ -212,8 +221,6 @@ def _placed(questions: Sequence[EvalQuestion], protocol: Protocol) -> list[Plann
 def learning_videos(questions: Sequence[EvalQuestion]) -> frozenset[str]:
     """Choose the videos to learn from, with about half of the questions.
 
-    Videos go in the order of the hashes of their names, each to the part with fewer questions.
-
     Raises:
         InputError: there is only one video.
     """
@@ -226,6 +233,7 @@ def learning_videos(questions: Sequence[EvalQuestion]) -> frozenset[str]:
             "to test on: use --protocol online or --protocol none"
         )
     learn, sizes = set[str](), [0, 0]
+    # In the order of the hashes of their names, each to the part with fewer questions.
     for name in sorted(counts, key=lambda name: hashlib.sha256(name.encode()).digest()):
         tested = sizes[0] > sizes[1]
         sizes[tested] += counts[name]
@@ -256,3 +264,63 @@ def checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise InputError(f"a run cannot be called {name!r}: use letters, digits and ._+-")
     return name
+
+
+# A run in a process of its own.
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """A process that runs the evaluation ``name``; ``log`` has what it prints."""
+
+    name: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def error(self) -> str:
+        """Return the last error that it printed; empty for none."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        errors = [line.partition(":")[2].strip() for line in lines if line.startswith("homer:")]
+        return errors[-1] if errors and not self.running else ""
+
+
+def start_run(
+    home: Home,
+    dataset: str,
+    folder: Path,
+    profile: str,
+    command: Sequence[str] = (*MODULE, "cli"),
+) -> RunJob:
+    """Start an evaluation; return at once.
+
+    Args:
+        command: the command ``homer``.
+
+    Raises:
+        NotFound: there is no data set of this name.
+        InputError: a file of it is missing or malformed.
+    """
+    folder = folder.expanduser().absolute()
+    read(dataset, folder)
+    name = f"{dataset}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    arguments = ["eval", "run", dataset, str(folder), "--profile", profile, "--name", name]
+    log = home.make().logs / f"eval-{name}.log"
+    environment = {**os.environ, "HOMER_HOME": str(home.root)}
+    if user := acting_user.get():
+        environment[ACTING] = make_storable(user)
+    with log_file(log) as output:
+        process = subprocess.Popen(
+            [*command, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            cwd="/",
+            start_new_session=True,
+        )
+    return RunJob(name, log, process)

@@ -23,9 +23,8 @@ from domain.evaluation import (
     Verdict,
 )
 from domain.evaluation_options import AblationStage, Protocol
-from evals.calibration import reliability
 from evals.dataset import EvalQuestion
-from evals.sampling import effect, figure, mean
+from evals.statistics import effect, figure, mean, reliability
 from evals.tables import (
     ALL,
     AnsweredQuestion,

@@ -271,6 +271,7 @@ class EvaluationSteps:
             self._touched_videos.add(track.id)
             with workspace.store.begin() as session:
                 if known_video(session, track.id) is not None:
+                    # What was in memory before took no time to import: the time says nothing.
                     self.imported_s = None
             started = time.monotonic()
             imported = import_track(
@@ -320,11 +321,7 @@ class EvaluationSteps:
             return stored.run_results(session, self.name)
 
     def answer(self, slot: Slot) -> None:
-        """Have a question answered and judged, unless the budget is spent.
-
-        An interrupted question resumes from its last finished step; one that was answered is not
-        asked again.
-        """
+        """Have a question answered and judged, unless the budget is spent."""
         if self.over():
             return
         with self.workspace.store.begin() as session:
@@ -349,6 +346,7 @@ class EvaluationSteps:
 
                 trajectory = self._runner(slot.arm).ask(asked, linked=link).trajectory_id
             elif result.state != DONE:
+                # An interrupted question resumes from its last finished step.
                 self._runner(slot.arm).resume(trajectory)
         except (InputError, ModelError, BudgetExceeded) as error:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
@@ -358,10 +356,7 @@ class EvaluationSteps:
         self._put(slot, verdict, trajectory)
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
-        """Record a verdict, and with it the judgement to learn from.
-
-        The cost grows by the question's own: recounting all calls for each answer would be slow.
-        """
+        """Record a verdict, and with it the judgement to learn from."""
         with self.workspace.store.begin() as session:
             stored.set_verdict(session, self.name, slot, verdict)
             if trajectory is not None and self.plan.learns(slot.part, slot.arm):
@@ -372,6 +367,8 @@ class EvaluationSteps:
                 put_judgement(session, judged)
             cost = stored.slot_cost(session, self.name, slot)
         with self._lock:
+            # The cost grows by the question's own: recounting all calls for each answer would be
+            # slow.
             self._spent += cost - self._costs.get((slot.arm, slot.question), 0.0)
             self._costs[slot.arm, slot.question] = cost
         self._listener.judged(slot, verdict, self._spent)
@@ -393,14 +390,13 @@ class EvaluationSteps:
         with self.workspace.store.begin() as session:
             cost = stored.run_cost(session, self.name, self._touched_videos)
         with self._lock:
+            # Answers are added by other threads meanwhile: it never falls.
             self._spent = max(self._spent, cost)
 
     def over(self) -> bool:
-        """Check whether the budget is spent."""
         return self._max_cost is not None and self._spent >= self._max_cost
 
     def should_learn_from(self, batch: int) -> bool:
-        """Check whether a batch is to be learned from and was not yet."""
         parts = {planned.part for planned in self.plan.questions if planned.batch == batch}
         if not any(self.plan.learns(part, arm) for part in parts for arm in self.plan.arms(part)):
             return False

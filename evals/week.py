@@ -9,13 +9,13 @@ from pathlib import Path
 
 from agent.strategy import Strategy
 from domain.time import TimeSpan
-from evals.attribution import binned_iou, bins
 from evals.baseline import WORDS, Baseline, WordBaseline
 from evals.dataset import EvalQuestion
 from evals.datasets.egolife import read
+from evals.judging import binned_iou, bins
 from evals.measuring import Asked, measure, percent
 from evals.running import EvalListener
-from evals.sampling import figure
+from evals.statistics import figure
 from evals.tables import Bar, Findings, Measured, Row
 from flows.workspace import Workspace
 

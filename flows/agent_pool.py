@@ -58,7 +58,14 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        return self._once(self._toolboxes, profile, self._make_toolbox)
+        home = self.store.home
+        return self._once(
+            self._toolboxes,
+            profile,
+            lambda name, encoders: Toolbox(
+                load_profile(name, home.config), home.weights
+            ).of_library(encoders.text, encoders.images),
+        )
 
     def workspace(self, profile: str | None = None) -> Workspace:
         """Return the store with the models of a profile.
@@ -66,7 +73,12 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        return self._once(self._workspaces, profile, self._make_workspace)
+        toolbox = self.toolbox(profile)
+        return self._once(
+            self._workspaces,
+            profile,
+            lambda *_: Workspace(self.store.home, self.store, toolbox.profile, toolbox),
+        )
 
     def runner(self, profile: str | None = None) -> Runner:
         """Return the runner with the models of a profile.
@@ -74,7 +86,16 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        return self._once(self._runners, profile, self._make_runner)
+        whole = self.whole
+        return self._once(
+            self._runners,
+            profile,
+            lambda name, _: (
+                Runner(self.store, self.toolbox(name))
+                if whole is None
+                else whole.runner(name).for_store(self.store)
+            ),
+        )
 
     def _once(
         self, made: dict[Made, T], profile: str | None, make: Callable[[str, LibraryEncoders], T]
@@ -90,21 +111,7 @@ class AgentPool:
                 made[key] = make(name, encoders)
             return made[key]
 
-    def _make_toolbox(self, profile: str, encoders: LibraryEncoders) -> Toolbox:
-        loaded = load_profile(profile, self.store.home.config)
-        return Toolbox(loaded, self.store.home.weights).of_library(encoders.text, encoders.images)
-
-    def _make_runner(self, profile: str, _: LibraryEncoders) -> Runner:
-        if self.whole is not None:
-            return self.whole.runner(profile).for_store(self.store)
-        return Runner(self.store, self.toolbox(profile))
-
-    def _make_workspace(self, profile: str, _: LibraryEncoders) -> Workspace:
-        toolbox = self.toolbox(profile)
-        return Workspace(self.store.home, self.store, toolbox.profile, toolbox)
-
     def close(self) -> None:
-        """Close the runners' connections."""
         with self._lock:
             for runner in self._runners.values():
                 runner.close()

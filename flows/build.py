@@ -21,16 +21,16 @@ from agent.builder import (
     note_writer,
     step_writers,
 )
-from agent.reasoners.reader import worded_chapter
+from agent.reasoners.local import worded_chapter
 from agent.strategy import Strategy
 from domain import faults
 from domain.built import RULES, BuiltMemory, WatchedClip
 from domain.calls import CallTotals
 from domain.errors import Busy, InputError
 from domain.media import Video
-from flows.build_frames import keep_missing_frames
 from flows.builder_model import builder_model, clip_loader
 from flows.executors import Executor, Step, run_reported
+from flows.video_file import keep_missing_frames
 from flows.workspace import Workspace
 from memory.writers import make_writers
 from models.text_endpoint import recorded_embeddings

@@ -15,7 +15,7 @@ from domain.calls import CallRecord, CallTotals
 from domain.errors import BlobGone, InputError, MediaError, ModelError
 from domain.media import Video
 from domain.time import TimeSpan
-from flows.cut import cut_moment
+from flows.video_file import cut_moment
 from flows.workspace import Workspace
 from memory.drafts import CallRecording, ReuseCalls
 from models.chat import StructuredChat
@@ -72,7 +72,6 @@ class BuilderModel:
 
     @property
     def sees(self) -> bool:
-        """Check whether the model accepts images."""
         return self._chat.sees
 
     def ask(

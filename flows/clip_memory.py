@@ -15,8 +15,8 @@ from domain.errors import DatabaseError, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings, Settings
 from domain.words import marked
-from flows.build_frames import keepers_of
 from flows.executors import ClipFailed
+from flows.video_file import keepers_of
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.kept_frames import ClipKeeping, VideoKeepers

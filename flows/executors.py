@@ -18,8 +18,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_chai
 
 from domain.errors import DatabaseError, ModelError, NotDelivered, ReplayMiss, SetupError
 from domain.settings import WorkSettings
-from services.prefect import api_url, login_for, prefect_environment
-from services.prefect_internals import drain_events
+from services.supervisor import api_url, drain_events, login_for, prefect_environment
 from store.database import Store
 from store.home import Home
 
@@ -76,7 +75,6 @@ class Executor:
         self._call, self._submit, self.elsewhere = call, submit, elsewhere
 
     def run(self, step: Step, **arguments: object) -> object:
-        """Run a step in this thread."""
         return self._call(step, arguments)
 
     def start(self, step: Step, **arguments: object) -> Waitable:

@@ -97,7 +97,6 @@ class Job:
         return tuple(message for message in messages if not message.startswith("stopped"))
 
     def watches(self, path: str | None) -> bool:
-        """Check whether a file is among its sources."""
         file = Path(path) if path else None
         return file is not None and any(file.is_relative_to(source) for source in self.files)
 
@@ -159,7 +158,6 @@ class Jobs:
         return self._launch(["retry", *options, "--", clips.video.id], [str(clips.path)])
 
     def go_on(self, job: str) -> None:
-        """Resume a job that has ended."""
         ended = self._find(job)
         if ended is not None and not ended.running:
             self._launch(ended.arguments, ended.sources)
@@ -184,7 +182,7 @@ class Jobs:
         """Ask a running job to stop; it can be resumed without loss."""
         entry = self._find(job)
         if entry is not None and entry.running and entry.here:
-            write_stop_request(self._end_path(job))
+            write_stop_request(self._path(job, "end"))
             with suppress(ProcessLookupError):
                 # A process that ignores SIGINT has children that do so, too.
                 ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -194,13 +192,8 @@ class Jobs:
         """Delete the files of a job that has ended."""
         ended = self._find(job)
         if ended is not None and not ended.running:
-            for path in (
-                self._job_path(job),
-                self._log_path(job),
-                self._end_path(job),
-                self._lock_path(job),
-            ):
-                path.unlink(missing_ok=True)
+            for ending in ("json", "log", "end", "lock"):
+                self._path(job, ending).unlink(missing_ok=True)
 
     def forget(self, path: str) -> None:
         """Dismiss ended jobs of a file; clear the logs of ended jobs that watched others too."""
@@ -209,8 +202,8 @@ class Jobs:
                 if job.sources == (path,) or not job.unfinished:
                     self.dismiss(job.id)
                 else:
-                    self._log_path(job.id).write_text("")
-                self._log_path(job.id).with_suffix(".old").unlink(missing_ok=True)
+                    self._path(job.id, "log").write_text("")
+                self._path(job.id, "log").with_suffix(".old").unlink(missing_ok=True)
 
     def _find(self, job: str) -> Job | None:
         return next((known for known in self.every() if known.id == job), None)
@@ -228,9 +221,9 @@ class Jobs:
         earlier = [known.id for known in self.every() if known.sources == tuple(sources)]
         job = job or new_id()
         self.home.make()
-        env = {"HOMER_HOME": str(self.home.root), END: str(self._end_path(job))}
+        env = {"HOMER_HOME": str(self.home.root), END: str(self._path(job, "end"))}
         env |= {ACTING: make_storable(who)} if (who := acting_user.get()) else {}
-        with log_file(self._log_path(job)) as log, self._lock_path(job).open("w") as lock:
+        with log_file(self._path(job, "log")) as log, self._path(job, "lock").open("w") as lock:
             lock_file(lock)
             process = subprocess.Popen(
                 [*self.command, *arguments],
@@ -248,7 +241,7 @@ class Jobs:
         running = DaemonProcess(process.pid, psutil.Process(process.pid).create_time(), 0)
         row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
         row["where"] = str(HostIdentity.here())
-        self._job_path(job).write_text(json.dumps(row))
+        self._path(job, "json").write_text(json.dumps(row))
         for ended in earlier:
             self.dismiss(ended)
         return job
@@ -270,9 +263,9 @@ class Jobs:
         if is_alive:
             stage = JobState.WATCHING
         else:
-            end = state_at_end(self._end_path(job))
+            end = state_at_end(self._path(job, "end"))
             stage = JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
-        lines, log = tuple[str, ...](), self._log_path(job)
+        lines, log = tuple[str, ...](), self._path(job, "log")
         with suppress(OSError), log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - TAIL))
             text = file.read().decode(errors="replace")
@@ -293,21 +286,13 @@ class Jobs:
             return False
         if not here.boot or host.boot != here.boot:
             return None
-        with suppress(FileNotFoundError), self._lock_path(job).open() as lock:
+        with suppress(FileNotFoundError), self._path(job, "lock").open() as lock:
             return not try_lock_file(lock, shared=True)
         return None
 
-    def _lock_path(self, job: str) -> Path:
-        return self.home.run / f"{PREFIX}{job}.lock"
-
-    def _job_path(self, job: str) -> Path:
-        return self.home.run / f"{PREFIX}{job}.json"
-
-    def _end_path(self, job: str) -> Path:
-        return self.home.run / f"{PREFIX}{job}.end"
-
-    def _log_path(self, job: str) -> Path:
-        return self.home.logs / f"{PREFIX}{job}.log"
+    def _path(self, job: str, ending: str) -> Path:
+        """Return a file of a job: what it is (json), how it ended (end), its lock, its log."""
+        return (self.home.logs if ending == "log" else self.home.run) / f"{PREFIX}{job}.{ending}"
 
 
 # Retrying clips that failed: which clips they are, and where the file of their video is.

@@ -102,7 +102,7 @@ class WorkerPool:
         self._executor: ProcessPool | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self._places = perception_slots(settings.at_once)
+        self._places = Slots("perceive", settings.at_once)
 
     def start(self, executor: Executor, ingestion: Ingestion, clip: int) -> Callable[[], object]:
         """Start to perceive a clip in a step; return what waits for it and raises its error."""
@@ -188,7 +188,7 @@ class WorkerPool:
 
 def _perceive_order(order: Order, at_once: int | None = None) -> Delivery:
     """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
-    with perception_slots(at_once).acquire():
+    with Slots("perceive", at_once).acquire():
         return carry_out(order)
 
 
@@ -198,11 +198,6 @@ PERCEIVE = Step(
     call=lambda pool, ingestion, clip: pool.perceive(ingestion, clip),
 )
 PERCEIVE_ORDER = Step(name="perceive", run_name="perceive {order.clip}", call=_perceive_order)
-
-
-def perception_slots(at_once: int | None) -> Slots:
-    """Return the slots in which this machine perceives, ``at_once`` of them; None: no limit."""
-    return Slots("perceive", at_once)
 
 
 def threads_per_worker(workers: int) -> int:

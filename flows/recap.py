@@ -198,12 +198,8 @@ ModelFor = Callable[[Video, int], AskModel | None]
 """Returns the language model that writes the recap of a video up to a clip; None: rules do."""
 
 
-def no_model(_video: Video, _clip: int) -> None:
-    """Return no model."""
-
-
 def write_recap(
-    store: Store, period: Period, name: str | None = None, model_for: ModelFor = no_model
+    store: Store, period: Period, name: str | None = None, model_for: ModelFor = lambda *_: None
 ) -> RecapFile:
     """Write the recap of a period of a video, or of all videos that have any of it.
 

@@ -81,13 +81,11 @@ class ReembedPlan(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def rows(self) -> int:
-        """The number of texts to embed."""
         return sum(video.rows for video in self.videos)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def pictures(self) -> int:
-        """The number of pictures to embed."""
         return sum(video.pictures for video in self.videos)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -97,12 +95,10 @@ class ReembedPlan(Frozen):
 
     @property
     def what(self) -> str:
-        """What is to be embedded, in words."""
         counts = ((self.rows, "row"), (self.pictures, "picture"))
         return " and ".join(counted(number, noun) for number, noun in counts if number)
 
     def __str__(self) -> str:
-        """Return the plan in one line."""
         if not self.videos:
             encoders = " and ".join(filter(None, [self.encoder, self.image_encoder]))
             return f"nothing to do: all vectors are of {encoders}"

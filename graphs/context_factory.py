@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.budget import RunBudget
-from agent.model_calls import Calls, ToolCalls
+from agent.model_calls import Calls, RunBudget, ToolCalls
 from agent.reasoners.llm import LlmReasoner
-from agent.reasoners.local import MOMENTS, LocalReasoner
+from agent.reasoners.local import MOMENTS, LocalReasoner, ReadingReasoner, worded_chapter
 from agent.reasoners.port import reads_cards
-from agent.reasoners.reader import ReadingReasoner, worded_chapter
 from agent.recorder import Recorder
 from agent.run_context import RunContext
 from agent.strategy import (
@@ -259,9 +257,6 @@ def choose_strategy(
 ) -> Chosen:
     """Return the strategy of that name; for ``auto`` the one that was learned.
 
-    The strategy of the settings, else the default, is taken where no skill that chooses a strategy
-    is close to the question, and where the memory of a learned strategy is not built of all videos.
-
     Raises:
         NotFound: there is no such strategy.
     """
@@ -293,6 +288,8 @@ def choose_strategy(
             rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
             limited = settings.model_copy(update={"rounds": rounds})
         return Chosen(strategy, limited, choice, tuple(calls))
+    # No skill that chooses a strategy is close to the question, or the memory of the learned
+    # strategy is not built of all videos.
     named = settings.strategy
     default = find_strategy(AskSettings().strategy if named == AUTO else named)
     why = "; ".join(reasons) or "no strategy was learned for questions like this"

@@ -68,12 +68,11 @@ def forked(
 ) -> tuple[list[Event], Forked]:
     """Return a parent's events that a fork begins with, and the event after them, with its state.
 
-    Values that the edit leaves unchanged do not count as edits.
-
     Raises:
         InputError: the edit cannot be made.
     """
     before = editable(parent.events, number)
+    # Values that the edit leaves unchanged do not count as edits.
     changed_fields = {name: value for name, value in edit if value != getattr(before, name)}
     changes = ForkEdit.model_validate(changed_fields)
     retrieved = _edited_search(parent, number, before, changes)

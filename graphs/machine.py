@@ -15,11 +15,9 @@ from domain.asking import Action
 from domain.errors import BudgetExceeded, InputError
 from domain.ledger import begin_attempt, next_subtask
 from domain.trajectory import Failed
-from nodes.act import act, bounds_of, force, guard
-from nodes.assess import assess, record
 from nodes.finish import answer, finish, synthesize
 from nodes.plan import plan, progress, replan, route, schedule
-from nodes.retrieve import bind, retrieve
+from nodes.search_steps import act, assess, bind, bounds_of, force, guard, record, retrieve
 from nodes.tool_loop import begin, check_use, close_round, complaint_about, open_round, use_tool
 
 if TYPE_CHECKING:
@@ -133,7 +131,6 @@ class Machine:
 
 
 def first(state: State) -> str:
-    """Return the first step of a run."""
     return state["next"]
 
 

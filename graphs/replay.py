@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from agent.budget import RunBudget
-from agent.model_calls import Calls
+from agent.model_calls import Calls, RunBudget
 from agent.reasoners.port import Reasoner, reads_cards
-from agent.recorder import Recorder
-from agent.replay_source import Halt, inherited_count, source_of
+from agent.recorder import Halt, Recorder, inherited_count, source_of
 from agent.run_context import RunContext
 from agent.state import State, check_state, plain
 from agent.strategy import PolicyParts, Tool, ToolArguments
@@ -388,7 +386,6 @@ def first_event(
 
 
 def models_on_record(profile: Profile) -> dict[str, Any]:
-    """Return the fields of a setup that name the models of a profile."""
     role = ROLES.get(profile.answering)
     spec = profile.chat_for(role) if role else None
     seeing = {"sees": bool(spec and spec.images), "image_model": profile.image_model}

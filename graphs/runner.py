@@ -9,10 +9,8 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
-from agent.budget import RunBudget
-from agent.model_calls import record_call_of
-from agent.recorder import Recorder
-from agent.replay_source import inherited_count, source_of
+from agent.model_calls import RunBudget, record_call_of
+from agent.recorder import Recorder, inherited_count, source_of
 from agent.run_context import RunContext
 from agent.state import State
 from agent.state import view_of as scope_of
@@ -150,10 +148,7 @@ class Runner:
         linked: OnRecorded | None = None,
         strategy: str | None = None,
     ) -> tuple[State, RunContext]:
-        """Store a question with its first event; return the state to start from and the context.
-
-        The two are stored at once: what was chosen is on record with the question.
-        """
+        """Store a question with its first event; return the state to start from and the context."""
         named, settings = strategy or self._settings.strategy, self._settings
         chosen = choose_strategy(self._store, self._skills, named, question, settings)
         asked = chosen.strategy
@@ -164,6 +159,8 @@ class Runner:
                 view = memory_view(session, question.videos, question.as_of_ms)
                 if asked.builder is not None:
                     check_any_built(session, view, asked.memory)
+                # Stored at once with its first event: what was chosen is on record with the
+                # question.
                 self._add(session, recorder, question, view)
                 state = first_state(trajectory, question, view, asked)
                 context = self._make_context(view, recorder, state, chosen.settings)
@@ -189,9 +186,7 @@ class Runner:
     def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
         """Resume an interrupted question from its last finished step.
 
-        The machine takes the steps on record again, with the recorded calls and results, and goes
-        on. ``on_event`` gets the events from there on. A question that was answered is not asked
-        again.
+        ``on_event`` gets the events from there on. A question that was answered is not asked again.
 
         Raises:
             NotFound: there is no such trajectory.
@@ -225,6 +220,8 @@ class Runner:
             recorder = self._recorder(row.id, on_event, find_strategy(row.machine))
             begun = inherited_count(events) + 1
             recorder.begin_with(events[:begun], events[begun:])
+            # The machine takes the steps on record again, with the recorded calls and results, and
+            # goes on.
             recorder.replay_source = source_of(calls, events)
             state["clock"] = clock_at(state, marks)
             context = self._ready(state, recorder, row.view)
@@ -430,7 +427,6 @@ class Runner:
         return StoppedEarly(self._ended(context))
 
     def finish(self, context: RunContext) -> AskResult:
-        """Store the answer."""
         result = self._ended(context)
         self._claims.give_back(result.trajectory_id)
         return result
@@ -460,7 +456,6 @@ class Runner:
             end_trajectory(session, recorder.trajectory, state, None, budget.tokens, budget.clock)
 
     def close(self) -> None:
-        """Close the database connections."""
         self._claims.close()
 
     def __enter__(self) -> Self:
@@ -479,15 +474,13 @@ def clock_at(state: State, marks: Sequence[Mark]) -> float:
 
 
 def finished_steps(events: Sequence[Event], marks: Sequence[Mark]) -> int:
-    """Return how many events of an interrupted run are of steps that were finished.
-
-    A step that failed wrote its events before the last one, which says so. Where a person stopped
-    the run, everything before that is finished.
-    """
+    """Return how many events of an interrupted run are of steps that were finished."""
     for at, event in enumerate(events):
+        # Where a person stopped the run, everything before that is finished.
         if isinstance(event, Interrupted):
             return at
     count = len(events)
+    # A step that failed wrote its events before the last one, which says so.
     if events and isinstance(events[-1], Failed) and events[-1].where == INTERRUPTED_AT:
         while count > inherited_count(events) + 1 and marks[count - 1].step == marks[-1].step:
             count -= 1

@@ -67,7 +67,6 @@ class StudioRuns:
         self._lock = threading.Lock()
 
     def begin(self, asking: Asking, machine: str) -> State:
-        """Store a question for a machine, and return the state to start from."""
         name = asking.get("strategy")
         on_machine = [one.name for one in all_strategies() if one.machine == machine]
         strategy = on_machine[0] if name is None else name
@@ -101,7 +100,6 @@ class StudioRuns:
         return context
 
     def end(self, state: State) -> Answered:
-        """Close the trajectory, and return its answer."""
         result = self.runner.finish(self.context_of(state))
         with self._lock:
             self._contexts.pop(result.trajectory_id, None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
-from cli.progress import meter
+from cli.console import meter
 from domain.errors import BlobGone
 from domain.moments import Answered, Found, Moment
 from domain.time import in_seconds
@@ -138,6 +138,7 @@ class VideoLibrary:
         """
         rows: list[Watched] = self.__getattr__("ingest")(sources, **{"progress": True, **more})
         errors = [one.failure for one in rows if getattr(one, "failure", None)]
+        # All sources were tried; what failed is raised at the end.
         if len(errors) > 1:
             raise ExceptionGroup("several sources could not be watched", errors)
         if errors:
@@ -247,6 +248,7 @@ class LiveWatch:
         try:
             self._watch(stop=self._stop, progress=_Lines(self._on_message))
         except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            # A thread's errors reach nobody: ``wait`` raises them.
             self._error.append(error)
 
 

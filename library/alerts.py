@@ -121,6 +121,7 @@ def add_alert(
         )
         queries.add_alert(session, alert)
     if delivery is not None:
+        # A file of this machine: addresses and secrets are not in the database.
         put_delivery(workspace.store, alert.id, delivery)
     return alert
 
@@ -149,6 +150,7 @@ def _delivery(
         program = shutil.which(words[0]) if words else None
         if program is None:
             raise InputError(f"--command: there is no program {words[0] if words else ''!r}")
+        # Hits are delivered by other processes too, which may find another program of that name.
         words[0] = str(Path(program).absolute())
     try:
         return Delivery(webhook=webhook, command=tuple(words), secret=secret)
@@ -165,6 +167,7 @@ def alerts(store: Store) -> list[Alert]:
     """
     with store.begin(snapshot=True) as session:
         found = queries.list_alerts(session)
+    # Where hits go is known to the machine that delivers them only.
     places = deliveries(store) if any(alert.delivery for alert in found) else {}
     return [
         alert.model_copy(update={"place": places[alert.id].shown}) if alert.id in places else alert
@@ -273,6 +276,7 @@ def try_alert(
         if delivery is None:
             raise InputError(f"{name} is not delivered from this machine")
         for hit in told[:1]:
+            # Under an id of its own: receivers know a hit that comes again by its id.
             test = hit.model_copy(update={"id": f"test-{hit.id}"})
             send(test, delivery, workspace.settings.alerts, is_test=True)
     return told

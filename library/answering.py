@@ -1,4 +1,4 @@
-"""What asking works with: the question, what runs it, and the answer as doors show it."""
+"""What asking works with: the question, what runs it, the answer as doors show it; replays."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from domain.moments import Answered
 from domain.trajectory import RunEvent
 from flows.workspace import Workspace
 from graphs.ask_result import AskResult, StoppedEarly
+from graphs.replay import Replayed
+from graphs.replay import replay as run_replay
 from graphs.runner import Runner
 from library.asking import Opener
 from library.moments import cited_images
+from library.params import Id
 from library.trajectories import answered
 from models.toolbox import Ahead, Toolbox, preloading
 from store.database import Store
@@ -71,6 +74,7 @@ def shown(store: Store, run: Callable[[], AskResult], opener: Opener | None = No
     try:
         found = answer_of(store, run())
     except StoppedEarly as stopped:
+        # After Ctrl-C doors show the best answer so far.
         stopped.shown = answer_of(store, stopped.asked)
         raise
     if opener is not None:
@@ -95,3 +99,24 @@ def answer_of(store: Store, result: AskResult) -> Answered:
 def told(store: Store, event: RunEvent | AskResult) -> RunEvent | Answered:
     """Return an event of a run as it is, and its result as the recorded answer."""
     return answer_of(store, event) if isinstance(event, AskResult) else event
+
+
+# Here since its result imports the machine, which ``library.asking`` does without.
+
+
+def replay(store: Store, id: Id) -> Replayed:  # noqa: A002 - what users type
+    """Replay an answer from its record, and compare every event.
+
+    Replies of models and results of searches are read from the record: no model is called and
+    nothing is written. If an event differs, it is shown, and the exit code is 6.
+
+    Examples:
+      homer replay 3f2a
+      homer replay 3f2a --json
+
+    Raises:
+        NotFound: there is no such trajectory.
+        InputError: nothing was recorded.
+        MachineChanged: another version of the machine made it.
+    """
+    return run_replay(store, id)

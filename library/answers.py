@@ -40,17 +40,16 @@ def _plan(event: Any) -> list[str]:
     return [f"plan {subtask.id}: {one_line(subtask.text)}" for subtask in event.subtasks]
 
 
-def _skills(event: Any) -> list[str]:
-    names = ", ".join(f"{skill.name} ({skill.score:.2f})" for skill in event.skills)
-    return [f"skills: {names}"] if names else []
-
-
 _LINES: Mapping[str, Callable[[Any], list[str]]] = {
     "question": lambda event: (
         [f"strategy: {plain_line(event.choice.why)}"] if event.choice is not None else []
     ),
     "fork": lambda event: [one_line(fork_line(event))],
-    "skills": _skills,
+    "skills": lambda event: (
+        [f"skills: {', '.join(f'{one.name} ({one.score:.2f})' for one in event.skills)}"]
+        if event.skills
+        else []
+    ),
     "plan": _plan,
     "replan": _plan,
     "round": lambda event: [f"round {event.round}: {event.subtask}: {one_line(event.text)}"],
@@ -98,6 +97,7 @@ def confidence_line(answer: Answer | Answered) -> str:
 def note_line(answer: Answer) -> str:
     """Return an answer's note, with its fixed sentences in the language of the page."""
     note = answer.note
+    # Notes are stored in English: what is fixed of them is translated where it is shown.
     for sentence in FIXED_NOTES:
         note = note.replace(sentence, translate(sentence))
     return note

@@ -18,13 +18,13 @@ from store.home import Home
 
 if TYPE_CHECKING:
     from flows import workspace as workspaces
-    from graphs import stream as streams
+    from graphs import concurrent as streams
     from library import answering, rounds
     from store.queries import videos
     from strategies import registry
 else:
     # The help of these commands is asked for most, and must not wait for what answers.
-    workspaces, streams = Later("flows.workspace"), Later("graphs.stream")
+    workspaces, streams = Later("flows.workspace"), Later("graphs.concurrent")
     answering, rounds = Later("library.answering"), Later("library.rounds")
     videos, registry = Later("store.queries.videos"), Later("strategies.registry")
 
@@ -137,6 +137,7 @@ def resume(
         NotFound: there is no such trajectory.
     """
     with (
+        # With the models that it was asked with, unless others are named.
         workspaces.open_trajectory_workspace(home, id, profile) as (workspace, row),
         answering.open_runner(workspace) as runner,
     ):
@@ -187,6 +188,7 @@ def fork(
     if profile:
         change = change.model_copy(update={"profile": profile})
     with (
+        # The models are a part of what a fork may change.
         workspaces.open_trajectory_workspace(home, id, change.profile) as (workspace, row),
         answering.open_runner(workspace) as runner,
     ):
@@ -238,10 +240,12 @@ def compare(
             try:
                 result = runner.ask(asked, listener, strategy=name)
             except HomerError as error:
+                # One that fails does not keep the others from being asked.
                 failures[name] = error
                 continue
             histories.append(rounds.load_history(store, result.trajectory_id))
     if not histories:
+        # Without any answer there is nothing to compare: why the first failed is told.
         raise next(iter(failures.values()))
     with store.begin() as session:
         titles = videos.video_titles(session)

@@ -14,8 +14,8 @@ from domain.later import Later
 from domain.words import plain_line
 from evals.dataset import QuestionSet
 from evals.tables import Measure, Measured, RunOutcome
+from library.ingesting import STOPPED, EvalReporter
 from library.params import Direct, OnCommandLine, Strategies, several, split_names
-from library.progress import STOPPED, EvalReporter
 from store.progress import SILENT, Meter
 
 if TYPE_CHECKING:
@@ -289,6 +289,7 @@ def evaluate_all(
         name, _, folder = given.partition("=")
         if not name or not folder:
             raise InputError(f"{given!r} is not SET=FOLDER, as in nextqa=data/nextqa")
+        # All names are checked before the first set is asked, which may take hours.
         if name not in (clips.CLIPS, QuestionSet.FIRST, week.WEEK):
             datasets.source(name)
         wanted.append((name, Path(folder)))

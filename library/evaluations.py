@@ -11,15 +11,13 @@ from domain.asking import Calibration
 from domain.errors import InputError, NotFound
 from domain.evaluation import EvaluationRun
 from domain.words import plain_line
-from evals import export
-from evals.calibration import fit, save
+from evals import report_formats
 from evals.caption_scales import ScaleAgreement, compare_scales
 from evals.dataset import DatasetSource
-from evals.datasets import read, source, sources
-from evals.datasets.registry import Census, census
-from evals.export import write_submissions
+from evals.datasets import Census, census, read, source, sources
 from evals.report import as_it_is, run_report, stored_run, tested_rows
-from evals.sampling import Comparison, changes, effect
+from evals.report_formats import write_submissions
+from evals.statistics import Comparison, changes, effect, fit, save
 from evals.tables import RunReport
 from flows.workspace import Workspace
 from library.params import (
@@ -94,9 +92,9 @@ def evaluation_report(
     """
     found = run_report(store, name)
     if csv is not None:
-        export.write(csv, export.as_csv(found.questions))
+        report_formats.write(csv, report_formats.as_csv(found.questions))
     if html is not None:
-        export.write(html, export.as_page(found))
+        report_formats.write(html, report_formats.as_page(found))
     if submission is not None:
         for one in write_submissions(submission, found):
             asked = "" if one.wanted is None else f" of {one.wanted}"
@@ -154,6 +152,7 @@ def calibrate(
     with store.begin(snapshot=True) as session:
         profiles = {stored_run(session, name).settings.profile for name in names}
         rows = [row for name in names for row in tested_rows(session, name)]
+    # A curve is of one profile: each has models that are sure in their own way.
     if len(profiles) != 1:
         raise InputError(f"these runs are of several profiles: {', '.join(sorted(profiles))}")
     profile = load_profile(profiles.pop(), store.home.config)
@@ -215,6 +214,7 @@ def compare_captions(
             found += compare_scales(workspace.store, video, one, workspace.toolbox.sentences)
         except InputError as error:
             skipped.append(error)
+    # A strategy that was not named may have built nothing of the video.
     if skipped and (named or not found):
         raise skipped[0]
     return found

@@ -1,7 +1,12 @@
-"""Watching what a user names: files, folders and addresses, or a live source as it comes."""
+"""Watching what a user names: files, folders and addresses, or a live source as it comes.
+
+Progress of videos coming into memory and of evaluations is here too. The flows are slow to import:
+help does without them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -10,20 +15,22 @@ from pydantic import BeforeValidator, Field
 
 from domain.errors import InputError
 from domain.later import Later
+from domain.media import Video
 from domain.settings import ClipViewKind, Pool, Subtitles
 from domain.watching import IngestEstimate, Watched
 from domain.words import plain_line
 from library.params import Direct, OnCommandLine, ProfileName, read_lines, split_names
-from library.progress import STOPPED, LiveReporter, Reporter
 from store.home import Home
-from store.progress import SILENT, Meter
+from store.progress import SILENT, Meter, import_progress
 
 if TYPE_CHECKING:
+    from domain.evaluation import Verdict
     from flows import addresses, build, estimate, live_stream, workspace
     from flows import watching as watcher
     from library import watching
     from perception import live
     from store import vector_index
+    from store.queries.evaluations import Slot
     from strategies import registry
 else:
     # More than a second of imports, which help and usage errors do without.
@@ -141,12 +148,14 @@ def ingest(
                 subtitles=subtitles,
                 audio_track=audio_track,
             ):
+                # A file that fails is told of, and the others go on.
                 if outcome.error:
                     progress.say(f"homer: {outcome.error}")
                 rows.append(watching.with_usage(outcome, chosen.store))
             vector_index.build_index(chosen.store, progress)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
+    # Addresses that could not be fetched are rows too.
     return rows + [Watched.failing(one.shown_url, one.error) for one in unfetched if one.error]
 
 
@@ -231,6 +240,7 @@ def watch(
         chosen = found.with_memory_of(memory)
         chosen = chosen.with_recording() if record else chosen
         for name in chosen.settings.memory.strategies:
+            # Before the source is opened: a wrong name is told at once.
             build.check_builds(registry.find_strategy(name))
         reporter = LiveReporter(lambda text: progress.say(plain_line(text)))
         with live_stream.open_stream(
@@ -247,3 +257,77 @@ def watch(
         failed=state.failed,
         ended=ended,
     )
+
+
+# Progress, for commands and programs.
+
+
+STOPPED = "stopped; nothing is lost: run the same command to continue"
+
+
+class Reporter:
+    """Shows the progress of a flow on a meter."""
+
+    def __init__(self, bar: Meter) -> None:
+        self._bar = bar
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        if done:
+            self._bar.say(f"{plain_line(video.title)}: going on after {done} of {clips} clips")
+        self._bar.start(video.title, clips, done)
+
+    def remembered(self, video: Video, clip: int) -> None:
+        del video, clip
+        self._bar.step()
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        self._bar.say(f"{plain_line(video.title)}: clip {clip} failed: {error}")
+        self._bar.step()
+
+    def said(self, text: str) -> None:
+        self._bar.say(text)
+
+
+class EvalReporter(Reporter):
+    """Shows the progress of an evaluation on a meter."""
+
+    def __init__(self, bar: Meter) -> None:
+        super().__init__(bar)
+        self._imports: dict[str, Callable[[int, int], None]] = {}
+
+    def importing(self, video: str, done: int, total: int) -> None:
+        """Show how many clips of captions are in memory."""
+        self._imports.setdefault(video, import_progress(self._bar, video))(done, total)
+
+    def asking(self, total: int, done: int) -> None:
+        self._bar.start("answers", total, done)
+
+    def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
+        if verdict.failed:
+            self._bar.say(f"homer: question {plain_line(slot.question)}: {plain_line(verdict.why)}")
+        if cost_usd:
+            self._bar.aside(f"{cost_usd:.2f} dollars so far")
+        self._bar.step()
+
+
+class LiveReporter:
+    """Says a line for each clip of a stream, which comes every half minute.
+
+    Args:
+        said: says a line.
+    """
+
+    def __init__(self, said: Callable[[str], None]) -> None:
+        self.said = said
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """Say that the stream is being watched."""
+        del done
+        resumed = f", going on after {clips} clips" if clips else ""
+        self.said(f"watching {video.title} (id {video.id}){resumed}")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        self.said(f"{video.title}: clip {clip} is in memory")
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        self.said(f"{video.title}: clip {clip} is lost: {error}")

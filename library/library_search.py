@@ -17,10 +17,10 @@ from domain.people import Character, tags_in_words
 from domain.time import TimeSpan
 from domain.words import make_storable, marked, plain_line, translate
 from library.transcript import (
+    GROUP_OF,
     GROUPS,
     SEEN,
     TranscriptLine,
-    group_of,
     shown_lines,
     sources_of,
     split_names,
@@ -82,7 +82,6 @@ class LibraryQuery(Frozen):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is sought."""
         return not (self.words.strip() or self.person)
 
 
@@ -128,6 +127,7 @@ def search_library(
     """
     words, sources = make_storable(query.words).strip(), sources_of(query.groups or GROUPS)
     vector = embed_words(text, words) if words and not query.person else None
+    # Pictures are searched by words, and only where what is seen is wanted.
     sought = images if vector is not None and SEEN in (query.groups or GROUPS) else None
     shown = sought.text(words) if sought else None
     with store.begin(snapshot=True) as session:
@@ -143,6 +143,7 @@ def search_library(
         close = list[Memory]()
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
+            # Lines that have the words are not listed again as close in meaning.
             known = {line.id for line in lines}
             places = {one: place for place, one in enumerate(order) if one not in known}
             near = library_lines(session, places, sources)
@@ -154,7 +155,7 @@ def search_library(
         in_view = people_in_view(session, [one for one in scopes if one.video in videos])
         blobs = frames_of_lines(session, [*lines, *close])
         people = {video: ClipPeople(characters=tuple(found)) for video, found in in_view.items()}
-        groups = {group_of(MemorySource(source)) for source in by_source}
+        groups = {GROUP_OF[MemorySource(source)] for source in by_source}
         ranked = sorted(matches, key=lambda video: -matches[video])
         counts = Counter(
             person.name
@@ -168,27 +169,25 @@ def search_library(
         return LibraryResults(
             with_words=_results(lines, people, titles, blobs),
             close=_results(close, people, titles, blobs),
-            pictures=tuple(_picture(one, titles[one.video]) for one in pictures),
+            pictures=tuple(
+                LibraryResult(
+                    id=one.frame.id,
+                    span=TimeSpan.of(one.frame.time_ms, one.frame.time_ms),
+                    group=SEEN,
+                    who="",
+                    text=tags_in_words(one.frame.description or ""),
+                    video=one.video,
+                    title=titles[one.video],
+                    blob=one.frame.blob,
+                )
+                for one in pictures
+            ),
             total=sum(matches.values()),
             more=more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
             people=tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CHIPS]),
             groups=tuple(group for group in GROUPS if group in groups),
         )
-
-
-def _picture(one: AlikeKeyframe, title: str) -> LibraryResult:
-    frame = one.frame
-    return LibraryResult(
-        id=frame.id,
-        span=TimeSpan.of(frame.time_ms, frame.time_ms),
-        group=SEEN,
-        who="",
-        text=tags_in_words(frame.description or ""),
-        video=one.video,
-        title=title,
-        blob=frame.blob,
-    )
 
 
 def _split_person(
@@ -207,6 +206,7 @@ def _split_person(
         if not found:
             return words, None
         name = found[0][0]
+        # Only this name is taken out of the words: others are words of the lines that are sought.
         words, _ = split_names(words, ClipPeople(characters=(Character(number=0, name=name),)))
     called = name.casefold()
     tags = {
@@ -233,7 +233,6 @@ def _results(
 
 
 def list_searches(store: Store) -> dict[str, LibraryQuery]:
-    """Return the saved searches by name."""
     with store.begin() as session:
         rows = stored.list_searches(session)
     return {name: LibraryQuery.model_validate(query) for name, query in rows}

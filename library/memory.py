@@ -1,4 +1,4 @@
-"""What is in memory of a video: its clips with their lines, its events, and all of it."""
+"""What is in memory of a video: its clips with their lines, its events, and questions about it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from domain.calls import CallTotals
 from domain.media import LEVELS, ClipState, Gap, SeenObject, StreamClip, Video
 from domain.memories import Edge, Scope, Segment
 from domain.moments import Event, Moment, image_path
-from domain.people import PersonOfVideo, tags_in_words
+from domain.people import TAG, PersonOfVideo, tags_in_words
 from domain.time import TimeSpan
-from domain.words import format_number, translate
+from domain.words import format_number, marked, translate
 from flows.video_locks import current_state, watched_videos
-from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
+from library.params import DEFAULT_LIMIT, MAX_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
 from library.strategies import BuiltOf, built_memories
 from people.characters import ClipPeople, people_at
 from people.names import display_line, display_segment
@@ -131,6 +131,7 @@ def show_video(store: Store, video: VideoName, as_of: AsOf = None) -> VideoDetai
             stream=stream_details(session, known.id, as_of),
             built=built_memories(session, known.id),
         )
+    # Whether a process watches it is told by locks, which no snapshot has.
     now = current_state(known.id, details.state, watched_videos(store))
     return details.model_copy(update={"state": now})
 
@@ -176,7 +177,6 @@ def shown_clips(
 
 
 def shown_frame(video: str, frame: KeyframeOnClip, people: ClipPeople) -> Moment:
-    """Return a keyframe with the names of people in its description."""
     return Moment(
         ref=f"k{frame.id}",
         span=TimeSpan.of(frame.time_ms, frame.time_ms),
@@ -218,6 +218,7 @@ def clips(
     with store.begin(snapshot=True) as session:
         known = find_video(session, video)
         last = _last_clip(session, known.id, as_of)
+        # As it is now, clips that failed or wait are listed too.
         until = None if as_of is None else last
         total = stored_clips.count_clips(session, known.id, until)
         some = stored_clips.clips_page(session, known.id, offset, limit, until)
@@ -354,3 +355,72 @@ def describe_gap(gap: Gap) -> str:
     """Return why a gap is not in memory: ``the connection was lost``."""
     frames = translate(" ({count} frames)").format(count=gap.frames) if gap.frames else ""
     return f"{translate(gap.reason)}{frames}"
+
+
+# Questions about a video, suggested from its own memory.
+
+
+MAX_SEGMENTS = 20
+"""Segments of a video that suggestions are taken from: the first ones."""
+MAX_LABEL_CHARS = 60
+"""A longer label of a segment reads badly in a question."""
+MIN_WORD_CHARS = 4
+"""A shorter word of a label says too little of its topic."""
+ON_SCREEN = "On screen:"
+
+
+class SuggestedQuestion(Frozen):
+    """A question, and the video that it is about.
+
+    ``text`` is asked as it is, in English, which the local rules and text models are made for.
+    """
+
+    video: str
+    text: str
+
+
+def suggested_questions(
+    store: Store, videos: Sequence[str], per_video: int = 2
+) -> list[SuggestedQuestion]:
+    """Return questions that the memory of these videos can answer, ``per_video`` of each at most.
+
+    Raises:
+        NotFound: there is no video of that id.
+    """
+    return [
+        SuggestedQuestion(video=video, text=text)
+        for video in videos
+        for text in list(dict.fromkeys(_questions(store, video)))[:per_video]
+    ]
+
+
+def _questions(store: Store, video: str) -> Iterator[str]:
+    """Yield questions about a named person first, then about topics, the longest first."""
+    # It imports the decoder of videos, which showing memory does without.
+    from library.people import people_of_video
+
+    people = people_of_video(store, video, limit=MAX_LIMIT).items
+    named = [person.label for person in people if person.names]
+    # A person who is called by a tag has no name that one would ask by.
+    yield from (marked(f"What does {name} say?") for name in named[:1] if not TAG.search(name))
+    segments = events(store, video, limit=MAX_SEGMENTS).items
+    for segment in sorted(segments, key=lambda one: -one.span.length_ms):
+        yield from _about(segment)
+
+
+def _about(segment: Event) -> Iterator[str]:
+    """Yield a question about a segment: a label with commas is a list of its topic's words."""
+    label = segment.label.strip()
+    if TAG.search(label) or not label:
+        return
+    if "," not in label:
+        if len(label) <= MAX_LABEL_CHARS:
+            yield marked(f"What happens in \u201c{label}\u201d?")
+        return
+    # Words that were only read on screen may be misread; spoken ones make better questions.
+    spoken = " ".join(
+        line for line in segment.text.split(". ") if not line.startswith(ON_SCREEN)
+    ).casefold()
+    words = [word.strip() for word in label.split(",")]
+    topics = [word for word in words if len(word) >= MIN_WORD_CHARS and word.casefold() in spoken]
+    yield from (marked(f"What is said about {word.lower()}?") for word in topics[:1])

@@ -184,6 +184,7 @@ def _built(
         told = list[Moment]()
         for one in own:
             subject, target = (known[end].key.name for end in (one.subject, one.target))
+            # A relation to itself only says that the entity is there.
             text = subject if one.subject == one.target else f"{subject} {one.predicate} {target}"
             text = with_current_names(text, names)
             told.append(Moment(ref=f"r{one.id}", kind=one.level, text=text, span=one.span))
@@ -239,6 +240,7 @@ def _frame(
     last: float = math.inf
     if as_of_ms is not None:
         last = -1
+        # It was deleted in the meantime.
         with suppress(NotFound):
             last = memory_view(session, [video], as_of_ms).scopes[0].last_clip
     frame: BuiltFrame | KeyframeOnClip | None
@@ -264,6 +266,7 @@ def frames_around(store: Store, video: str, at_ms: int) -> list[Moment]:
         clip = clip_at(session, video, at_ms)
         frames = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
         nearest = _nearest(frames, at_ms, MAX_FRAMES)
+        # Who is in a video is read only where a description may name somebody.
         if any(frame.description for frame in nearest):
             last = memory_view(session, [video]).scopes[0].last_clip
             people = people_at(session, video, last)
@@ -301,7 +304,7 @@ def moments_of(
 def cited_images(store: Store, cited: Iterable[Moment]) -> list[Path]:
     """Write the images among what an answer cites to files, instead of those of an earlier answer.
 
-    Their names are their refs. One that is missing or damaged is left out.
+    Their names are their refs.
     """
     folder = store.home.run / "pictures"
     make_private(folder)
@@ -314,6 +317,7 @@ def cited_images(store: Store, cited: Iterable[Moment]) -> list[Path]:
             frame = frame_at(store, one.video, one.span.start_ms, one.ref)
         if frame is None:
             continue
+        # One that is missing or damaged is left out.
         with suppress(BlobGone):
             image = store.blobs.get(frame.blob)
             file = folder / f"{frame.ref}.jpg"

@@ -139,12 +139,13 @@ def load_zoomed(
         scope = memory_view(session, [video]).scopes[0]
         show = _NodeNames(session, scope)
         here = node_named(session, scope, node) if node is not None else None
-        names = {level.level for level in levels}
+        names = [level.level for level in levels]
+        # An address may name a node of another strategy, or one that was deleted.
         if here is None or here.builder != outline.builder or here.level not in names:
             # The only node of the coarsest level, if there is only one.
             tops, count = nodes_within(session, scope, outline.builder, levels[0].level, None, 0, 1)
             here = tops[0] if count == 1 else None
-        depth = -1 if here is None else _depth(levels, here)
+        depth = -1 if here is None else names.index(here.level)
         path: list[Node] = []
         if here is not None:
             start_ms = here.span.start_ms
@@ -161,15 +162,11 @@ def load_zoomed(
             )
     return ZoomedOutline(
         here=show.node(here, levels[depth]) if here else None,
-        path=tuple(show.node(one, levels[_depth(levels, one)]) for one in path),
+        path=tuple(show.node(one, levels[names.index(one.level)]) for one in path),
         parts=tuple(show.node(one, below) for one in parts if below),
         total=total,
         noun=below.noun if below else "",
     )
-
-
-def _depth(levels: Sequence[OutlineLevel], node: Node) -> int:
-    return [level.level for level in levels].index(node.level)
 
 
 class _NodeNames:
@@ -182,7 +179,6 @@ class _NodeNames:
         }
 
     def node(self, node: Node, level: OutlineLevel) -> ZoomNode:
-        """Return a node for readers."""
         return ZoomNode(
             id=node.id,
             noun=level.noun,
@@ -196,8 +192,8 @@ class _NodeNames:
         return plain_line(tags_in_words(self._people.update_names(text)))
 
     def entity(self, entity: Entity) -> GraphVertex:
-        """Return an entity, with who it is."""
         name = entity.key.name
+        # An entity is named by a tag, or by a name.
         person = self._people.character(name) or self._by_name.get(name.casefold())
         return GraphVertex(
             id=entity.id,
@@ -273,6 +269,7 @@ def _relations(
     stated = relations_stated(session, scope, node.id, MAX_RELATIONS)
     if stated:
         return stated
+    # Else how its parts are related: those of the nearest level that has relations.
     levels = [level.level for level in outline.levels]
     for level in levels[levels.index(node.level) + 1 :]:
         parts, _ = nodes_within(session, scope, node.builder, level, node.span, 0, MAX_RELATIONS)
@@ -280,6 +277,7 @@ def _relations(
         among = relations_among(session, scope, ends, MAX_RELATIONS)
         if among:
             return among
+    # Else the relations that it has itself.
     own = _standing_for(session, scope, outline, [node])
     return relations_about(session, scope, own, MAX_RELATIONS)
 

@@ -137,6 +137,7 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         InputError: its memory was not built; the message has the command that builds it.
     """
     strategy = strategy_of_outlines()
+    # The first level is the whole video: chapters are of those below.
     levels = strategy.levels[: depth + 1]
     with store.begin(snapshot=True) as session:
         video = find_video(session, name)
@@ -186,6 +187,8 @@ def _chapters(
     for node in nodes:
         if node.level != level.level or not span.start_ms <= node.span.start_ms < span.end_ms:
             continue
+        # The finer levels look only at what is inside: looking through all nodes for each is
+        # quadratic.
         inside = (
             [one for one in nodes if node.span.start_ms <= one.span.start_ms < node.span.end_ms]
             if finer

@@ -119,17 +119,18 @@ def split_names(given: Any) -> Any:
 def read_lines(given: Any) -> tuple[str, ...]:
     """Replace ``@FILE`` by the lines of that file, and ``@-`` by those of standard input.
 
-    Everybody on the machine can see a command line, and so a password in an address there.
-
     Raises:
         InputError: a file cannot be read, or has no line.
     """
     found: list[str] = []
     for source in map(str, several(given)):
+        # A file may be called so itself.
         if not source.startswith("@") or Path(source).exists():
             found.append(source)
             continue
         try:
+            # Everybody on the machine can see a command line, and so a password in an address
+            # there.
             text = sys.stdin.read() if source == "@-" else Path(source[1:]).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the file with addresses, {source[1:]}, cannot be read") from error
@@ -188,7 +189,6 @@ class Page(Frozen, Generic[T]):
 
 
 def page(items: list[T], total: int, offset: int) -> Page[T]:
-    """Return a page of a list."""
     end = offset + len(items)
     return Page(
         items=tuple(items), total=total, offset=offset, next=end if items and end < total else None

@@ -66,6 +66,7 @@ def in_full(
     video, last_clip = people.video, people.last_clip
     rows = [row for one in chosen for row in one.members]
     times = appearances_of(session, video.id, rows, last_clip)
+    # Of a long video more would be read than a timeline can show.
     gap_ms = max(GAP_MS, video.duration_ms // SLOTS)
     spans = appearance_spans(session, video.id, rows, gap_ms, last_clip)
     crops, maybe = best_crops(session, rows, last_clip), _stated_to_be_one(session, people)
@@ -77,6 +78,7 @@ def in_full(
         of_them = [last[row] for row in one.members if row in last]
         if not of_them:
             return None
+        # Where they were seen last, else heard: of a sighting there is a picture.
         clip, span, seen = max(of_them, key=lambda at: (at[2], at[1].end_ms))
         near = [frame for frame in frames if frame.clip == clip]
         frame = min(near, key=lambda it: abs(it.time_ms - span.end_ms), default=None)
@@ -163,10 +165,7 @@ def by_ref(session: Session, refs: Iterable[CharacterRef]) -> dict[CharacterRef,
 
 
 def persons_in_full(session: Session, persons: Sequence[Persons]) -> list[LibraryPerson]:
-    """Return persons with all their characters, those last seen first.
-
-    A person is called by the name that a user gave, else by a learned one, else as the first is.
-    """
+    """Return persons with all their characters, those last seen first."""
     every = by_ref(session, [ref for person in persons for ref in person])
 
     def recency(one: PersonOfVideo) -> tuple[bool, float]:
@@ -177,6 +176,8 @@ def persons_in_full(session: Session, persons: Sequence[Persons]) -> list[Librar
     for person in persons:
         characters = sorted((every[ref] for ref in person), key=recency, reverse=True)
         names = [name for one in characters for name in one.names]
+        # A person is called by the name that a user gave, else by a learned one, else as the first
+        # is.
         given = [name for name in names if name.source == "person"]
         labels = [name.name for name in (*given, *names)]
         last = [one.last_seen for one in characters if one.last_seen]
@@ -213,6 +214,7 @@ def likely_across(session: Session, videos: Iterable[str], limit: int) -> list[L
         # Of two of these videos, a pair is found from either side.
         for pair in likely_in_other_videos(session, video):
             found.setdefault(frozenset((pair.one, pair.other)), pair)
+        # Videos that are left are not compared: the newest come first.
         if len(found) >= limit:
             break
     pairs = sorted(found.values(), key=lambda pair: (not pair.sure, -pair.cosine))[:limit]
@@ -242,6 +244,7 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
             looks[number].setdefault(kind, []).append(vector)
     truth = in_force(corrections_of(session, people.video.id))
     thresholds = thresholds_of(models_of_videos(session, [people.video.id])[people.video.id])
+    # Pairs that were said to be two are passed over: they do not count.
     most = LOOKED_AT + sum(map(len, truth.distinct.values()))
     undecided = (
         pair
@@ -249,6 +252,7 @@ def likely_within(session: Session, video: str, limit: int) -> list[LikelyPeople
         if not truth.are_distinct(by_number[pair.one].tags, by_number[pair.other].tags)
     )
     candidates, pairs = list(islice(undecided, LOOKED_AT)), list[LikelySame[int]]()
+    # In batches: who was in one frame is a query of its own, and few pairs were.
     for start in range(0, len(candidates), 2 * limit):
         batch = candidates[start : start + 2 * limit]
         members = [(by_number[pair.one].members, by_number[pair.other].members) for pair in batch]

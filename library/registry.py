@@ -65,6 +65,7 @@ class Act:
     def hints(self) -> dict[str, Any]:
         """The types of what it is asked for and of its ``return``, with what is said about each."""
         left_out = {self.where, *OF_THE_DOOR}
+        # Types of what is left out may be imported for type checkers only.
         told = {k: v for k, v in self.function.__annotations__.items() if k not in left_out}
         names: dict[str, Any] = self.function.__globals__
         return get_type_hints(SimpleNamespace(__annotations__=told), names, include_extras=True)
@@ -76,6 +77,7 @@ class Act:
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """What it is asked for, by name: not where it acts, and not what the door itself gives."""
+        # The first says where it acts.
         asked = [*self._signature.items()][1:]
         return {name: one for name, one in asked if name not in OF_THE_DOOR}
 
@@ -137,6 +139,7 @@ class Act:
             checked = model.model_validate(dict(given))
         except ValidationError as error:
             raise InputError(first_problem(error)) from error
+        # A door has the same for all acts; each is given what it takes.
         more = {name: value for name, value in from_door.items() if name in self.from_door}
         return self.function(where, **dict(checked), **more)
 
@@ -211,7 +214,7 @@ ACTS = (
     ),
     Act("trajectories.trajectory_round", "trajectory round"),
     Act("trajectories.trajectory_usage", "trajectory usage"),
-    Act("reruns.replay", "replay"),
+    Act("answering.replay", "replay"),
     Act("trajectories.diff", "diff"),
     # Videos and what is in memory of them
     Act("ingesting.ingest", "ingest", empty="there is no video or audio file in there"),
@@ -304,7 +307,6 @@ ACTS = (
 
 
 def act_of(place: str) -> Act:
-    """Return the act whose function is at this place."""
     return next(act for act in ACTS if act.place == place)
 
 

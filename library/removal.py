@@ -13,16 +13,16 @@ from domain.errors import Busy, InputError, NotFound
 from domain.rights import Deed
 from domain.time import TimeSpan, format_clock
 from domain.words import counted, format_span, plain_line
-from flows.cut import cut_moment
-from flows.delete import (
+from flows.removal import (
     DeletedVideo,
+    VideoReduction,
     delete_video_span,
     preview_span_deletion,
     preview_video_deletion,
 )
-from flows.delete import delete_video as delete_whole
-from flows.retention import VideoReduction
-from flows.retention import retain as reduce
+from flows.removal import delete_video as delete_whole
+from flows.removal import retain as reduce
+from flows.video_file import cut_moment
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace, open_workspace
 from library.params import (

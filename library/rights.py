@@ -112,6 +112,7 @@ def give_right(
     """
     grant = _grant(store, who, group, video, folder, everything)
     with store.begin() as session:
+        # A group is its members: one without any may be a wrong name.
         if group and all(one.group != who for one in queries.list_members(session)):
             raise NotFound(f"no group is called {who!r}: add somebody to it first")
         record_deed(session, Deed.CHANGED_RIGHTS, grant.grantee)

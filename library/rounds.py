@@ -75,7 +75,6 @@ class History:
     at_work: bool = False
 
     def of(self, kind: type[E]) -> tuple[E, ...]:
-        """Return the events of a kind."""
         return tuple(event for event in self.events if isinstance(event, kind))
 
     @cached_property
@@ -96,7 +95,6 @@ class History:
 
     @property
     def plan(self) -> tuple[Subtask, ...]:
-        """Return the first plan."""
         return next((event.subtasks for event in self.of(Planned)), ())
 
     @property
@@ -186,6 +184,7 @@ def calls_in_round(store: Store, history: History, number: int) -> list[ShownCal
     calls = []
     with store.begin(snapshot=True) as session:
         for event in history.calls:
+            # The same request may be made several times: its nth event is the nth call on record.
             nth = before.get(event.request, 0)
             before[event.request] = nth + 1
             if event.round != number:
@@ -303,7 +302,6 @@ class Difference(Frozen):
 
     @property
     def same(self) -> bool:
-        """Check whether actions, evidence and answers are the same."""
         return self.action is None and self.evidence is None and self.same_answer
 
 
@@ -341,6 +339,7 @@ def _first_difference(a: History, b: History, fields: Sequence[str]) -> FirstDiv
         ]
         for history in (a, b)
     )
+    # Where one has ended and the other goes on, they differ too.
     for one, other in zip_longest(left, right):
         if (
             one is None
@@ -395,7 +394,6 @@ class SideBySide(Frozen):
 
     @property
     def answers_agree(self) -> bool:
-        """Check whether all gave the same answer."""
         given = {(row.answer.option or row.answer.text) if row.answer else "" for row in self.rows}
         return len(given) == 1
 

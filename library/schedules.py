@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from flows.schedules.api import open_schedules
 from flows.schedules.kinds import (
     KINDS,
     ScheduleEntry,
     kind_named,
+    open_schedules,
     parse_options,
     parse_schedule,
 )
@@ -114,6 +114,7 @@ def set_schedule(
         entries = {entry.name: entry for entry in deployments.entries()}
         current = entries.get(name)
         if current is not None and kind not in (None, current.kind):
+            # Options of one kind mean nothing to another.
             current = None
         spec = kind_named(kind or (current.kind if current else name))
         # Those of before, and what is given; an empty value removes one.

@@ -1,4 +1,7 @@
-"""Links to one answer or moment, for somebody without an account; each is on the audit log."""
+"""Links to one answer or moment for somebody without an account, and what such a link shows.
+
+Making and revoking one is on the audit log.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,25 @@ from typing import Annotated
 from pydantic import Field
 
 from auth.signing_in import is_signed, link_key, sign_until
+from domain.asking import Answer, Citation, Question
+from domain.base import Frozen
 from domain.errors import InputError, NotFound
+from domain.moments import Moment
 from domain.rights import DEFAULT_DAYS, MAX_DAYS, MAX_MOMENT_MS, MIN_DAYS, Deed, SharedLink
-from domain.time import format_clock
+from domain.time import TimeSpan, format_clock
+from domain.words import translate
+from library.memory import shown_clips
+from library.moments import frame_at
 from library.params import Span, VideoName
+from library.videos import videos_named
+from people.characters import people_at
 from services.supervisor import app_address
 from store.database import Store
 from store.queries import rights as queries
-from store.queries.clips import clip_at
+from store.queries.clips import clip_at, clips_of, memory_view
 from store.queries.rights import record_deed
 from store.queries.trajectories import find_trajectory
-from store.queries.videos import find_video
+from store.queries.videos import find_video, known_video
 
 Days = Annotated[int, Field(ge=MIN_DAYS, le=MAX_DAYS, description="For how many days it is valid.")]
 
@@ -112,6 +123,7 @@ def open_link(store: Store, name: str, until: str, key: str) -> SharedLink:
     Raises:
         NotFound: the signature is wrong, or the link has expired or was revoked.
     """
+    # Checked first: without the key nobody finds out which links there are.
     if not is_signed(f"/shared/{name}", until, key, secret=link_key(store.home)):
         raise NotFound("the signature is wrong")
     with store.begin() as session:
@@ -120,3 +132,79 @@ def open_link(store: Store, name: str, until: str, key: str) -> SharedLink:
             raise NotFound("it was signed for another time")
         record_deed(session, Deed.OPENED_LINK, link.subject)
     return link
+
+
+# What a shared link shows: one answer with its citations, or one moment. Nothing else.
+
+
+class CitedMoment(Frozen):
+    """A citation with the title of its video and the image that shows it."""
+
+    citation: Citation
+    title: str
+    frame: Moment | None
+
+
+class SharedAnswer(Frozen):
+    """A question, its answer, and what the answer cites."""
+
+    question: Question
+    answer: Answer
+    citations: tuple[CitedMoment, ...]
+
+
+class SharedMoment(Frozen):
+    """A moment of a video with its lines, and the image nearest to its start."""
+
+    title: str
+    span: TimeSpan
+    lines: tuple[str, ...]
+    frame: Moment | None
+
+
+def load_shared(store: Store, link: SharedLink) -> SharedAnswer | SharedMoment:
+    """Return what a link shows, as it is now.
+
+    Raises:
+        NotFound: it was deleted just now.
+    """
+    if link.video is not None and link.span is not None:
+        video = link.video
+        span = link.span
+        with store.begin(snapshot=True) as session:
+            known = known_video(session, video)
+            if known is None:
+                raise NotFound(translate("video {video} was deleted").format(video=video))
+            last = memory_view(session, [video]).scopes[0].last_clip
+            stored = [one for one in clips_of(session, video) if _overlap(one.span, span)]
+            people = people_at(session, video, last)
+            clips = list(shown_clips(session, video, stored, people, last))
+        lines = tuple(one.text for clip in clips for one in clip.lines if _overlap(one.span, span))
+        frame = frame_at(store, video, span.start_ms)
+        return SharedMoment(title=known.title, span=span, lines=lines, frame=frame)
+    trajectory = link.trajectory or ""
+    with store.begin() as session:
+        row = find_trajectory(session, trajectory)
+    if row.answer is None:
+        raise NotFound(
+            translate("{trajectory} has no answer any more").format(trajectory=trajectory)
+        )
+    titles = videos_named(store, [one.video for one in row.answer.citations])
+    # A question as of a moment is shown no later frame.
+    as_of_ms = row.question.as_of_ms
+    cited = (
+        CitedMoment(
+            citation=one,
+            title=titles[one.video].title if one.video in titles else translate("a deleted video"),
+            frame=frame_at(store, one.video, one.span.start_ms, one.ref, as_of_ms),
+        )
+        for one in row.answer.citations
+    )
+    return SharedAnswer(question=row.question, answer=row.answer, citations=tuple(cited))
+
+
+def _overlap(one: TimeSpan, other: TimeSpan) -> bool:
+    """Check whether two spans share an instant; a span without length is an instant itself."""
+    return one.start_ms < max(other.end_ms, other.start_ms + 1) and other.start_ms < max(
+        one.end_ms, one.start_ms + 1
+    )

@@ -144,6 +144,7 @@ def judge_answer(
     """
     with store.begin() as session:
         row = find_trajectory(session, id)
+    # Answers are compared with those to questions of the same type.
     kind = question_type(row.question)
     judged = JudgedTrajectory(trajectory=row.id, question_type=kind, right=VERDICTS[verdict])
     record_judgement(store, judged)
@@ -206,12 +207,10 @@ def tally_unit(first: datetime, last: datetime) -> Unit:
 
 
 def expected_right(mine: Shares, every: Shares) -> float:
-    """Return how many of ``mine`` would be right at the rate of similar answers.
-
-    Answers without similar ones count with their own verdict.
-    """
+    """Return how many of ``mine`` would be right at the rate of similar answers."""
     usual = usual_without(mine, every)
     return sum(
+        # Answers without similar ones count with their own verdict.
         share.judged * usual[alike] if alike in usual else share.right
         for alike, share in mine.items()
     )

@@ -1,16 +1,21 @@
-"""Questions that were asked: what led to each answer, and comparing two."""
+"""Questions that were asked: what led to each answer and what it cost, and comparing two."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from agent.recorder import inherited_count
 from domain.asking import level_of_confidence
+from domain.base import Frozen
+from domain.calls import CallRecord, CallTotals
+from domain.media import ClipState
 from domain.moments import Answered, Asked, RoundLine
 from domain.people import tags_in_words
 from domain.skills import StrategyChoice
-from domain.trajectory import Failed, ForkEdit
+from domain.trajectory import Event, Failed, ForkEdit, ModelCalled, RoundOpened
 from graphs.forks import editable, fork_line
 from library.answers import chosen_option, event_lines
 from library.moments import moments_of
@@ -22,10 +27,16 @@ from library.rounds import (
     load_history,
     round_headline,
 )
-from library.usage import TrajectoryUsage, usage_in
 from store.database import Store
 from store.queries import trajectories as queries
-from store.queries.trajectories import StoredTrajectory, embeddings_of
+from store.queries.clips import clips_of
+from store.queries.trajectories import (
+    EMBED,
+    StoredTrajectory,
+    embeddings_of,
+    images_sent,
+    usage_by_clip,
+)
 
 
 def trajectories(
@@ -210,3 +221,71 @@ def diff(
         NotFound: there is no such trajectory.
     """
     return compare_trajectories(load_history(store, one), load_history(store, other))
+
+
+# The usage of model calls: of a trajectory by purpose and round, of a video by clip. Requests to
+# an embeddings endpoint are calls of a video too.
+
+
+class IngestUsage(CallTotals):
+    """What language models and an embeddings endpoint took to write the memory of a video.
+
+    ``clips`` are in memory.
+    """
+
+    clips: int
+    images: int
+
+    def __str__(self) -> str:
+        """Return the usage of a clip in words; "" without any."""
+        if not self.clips or not self.tokens_in + self.tokens_out:
+            return ""
+        images = f"{self.images / self.clips:.1f} images and " if self.images else ""
+        tokens = (self.tokens_in + self.tokens_out) / self.clips
+        cost = f", ${self.cost_usd:.4f} in all" if self.cost_usd else ""
+        return f"{images}{tokens:,.0f} tokens a clip{cost}"
+
+
+def ingest_usage(store: Store, video: str) -> IngestUsage:
+    """Return what models on servers took to write the memory of a video so far."""
+    with store.begin(snapshot=True) as session:
+        used = sum(usage_by_clip(session, video).values(), CallTotals())
+        done = [clip for clip in clips_of(session, video) if clip.state == ClipState.DONE]
+        images = images_sent(session, video)
+    return IngestUsage(clips=len(done), images=images, **dict(used))
+
+
+class TrajectoryUsage(Frozen):
+    """The calls of a trajectory; a fork's do not include those of its parent.
+
+    ``by_round`` has the calls before the first round under 0. ``tokens_in_a_round`` is the number
+    of input tokens divided by the number of rounds, 0 without rounds.
+    """
+
+    total: CallTotals
+    by_purpose: dict[str, CallTotals]
+    by_round: dict[int, CallTotals]
+    rounds: int
+    tokens_in_a_round: float
+
+
+def usage_in(events: Sequence[Event], embeddings: Sequence[CallRecord] = ()) -> TrajectoryUsage:
+    """Return the usage of the calls among ``events``, and of requests to an embeddings endpoint."""
+    # A fork's events begin with its parent's, whose calls the parent paid for.
+    own = events[inherited_count(events) :]
+    calls = [event for event in own if isinstance(event, ModelCalled)]
+    rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
+    of_model = CallTotals.of(calls)
+    purposes = dict.fromkeys(call.purpose for call in calls)
+    by_purpose = {p: CallTotals.of(c for c in calls if c.purpose == p) for p in purposes}
+    return TrajectoryUsage(
+        total=CallTotals.of([*calls, *embeddings]),
+        by_purpose=by_purpose | ({EMBED: CallTotals.of(embeddings)} if embeddings else {}),
+        # Requests to an endpoint are of no round.
+        by_round={
+            r: CallTotals.of(c for c in calls if c.round == r)
+            for r in sorted({call.round for call in calls})
+        },
+        rounds=rounds,
+        tokens_in_a_round=of_model.tokens_in / rounds if rounds else 0.0,
+    )

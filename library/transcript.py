@@ -35,7 +35,7 @@ GROUPS = (SAID, ON_SCREEN, SEEN, HEARD)
 """What lines are grouped by."""
 CHAPTER = marked("Chapter")
 """The group of the titles that the source itself has; they are headings, whatever is shown."""
-_GROUP_OF = {
+GROUP_OF = {
     MemorySource.SAID: SAID,
     MemorySource.SUBTITLE: SAID,
     MemorySource.READ: ON_SCREEN,
@@ -104,6 +104,7 @@ def load_transcript(
         first, last, before, after = around
         people = people_at(session, video, scope.last_clip)
         sources = sources_of(groups) | {MemorySource.CHAPTER}
+        # One more than is shown, to know whether there are more.
         lines = lines_of_clips(session, scope, first, last, sources, MAX_LINES + 1)
     until_ms = after.start_ms if after else None
     if len(lines) > MAX_LINES:
@@ -133,6 +134,7 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
         if around is None:
             return []
         frames = frames_of(session, video, range(around[0], around[1] + 1))
+        # Every nth, with n rounded up, so that there are never more.
         chosen = frames[:: max(1, -(-len(frames) // MAX_SCENES))]
         described = any(frame.description for frame in chosen)
         people = people_at(session, video, scope.last_clip) if described else ClipPeople()
@@ -142,14 +144,12 @@ def load_scenes(store: Store, video: str, at_ms: int) -> list[Moment]:
 def find_words(
     store: Store, video: str, words: str, groups: Collection[str]
 ) -> tuple[list[TranscriptLine], int]:
-    """Return the first lines of a video with all the words, marked, and how many there are.
-
-    A name stands for what that person says, and for the lines that have them.
-    """
+    """Return the first lines of a video with all the words, marked, and how many there are."""
     words = make_storable(words)  # An address of the page may have any character.
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         people = people_at(session, video, scope.last_clip)
+        # A name stands for what that person says, and for the lines that have them.
         others, named = split_names(words, people)
         sources = sources_of(groups)
         found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
@@ -161,8 +161,10 @@ def split_names(words: str, people: ClipPeople) -> tuple[str, list[tuple[str, tu
     """Split what is sought into words and the people whose whole names are in it, with tags."""
     named = [one for one in people.characters if one.name]
     found = list[tuple[str, tuple[str, ...]]]()
+    # The longest first: a first name alone may be somebody else's.
     for person in sorted(named, key=lambda one: -len(one.name or "")):
         name = re.compile(rf"(?<!\w){re.escape(person.name or '')}(?!\w)", re.IGNORECASE)
+        # Words in quotes are sought as they stand, names among them too.
         if '"' not in words and name.search(words):
             words = name.sub(" ", words)
             found.append((person.name or "", person.tags))
@@ -179,11 +181,12 @@ def find_close(
 ) -> tuple[TranscriptLine, ...]:
     """Return the lines of a video that are close to the words in meaning, the closest first.
 
-    Lines that are no closer than chance are left out, and those that are ``known`` by their ids.
+    Those that are ``known`` by their ids are left out.
     """
     vector = embed_words(text, words)
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
+        # Lines that are no closer than chance are left out.
         close = close_lines(session, text, [scope], vector, MAX_CANDIDATES)
         wanted = [number for number in close if number not in known]
         lines = lines_named(session, scope, wanted, sources_of(groups))
@@ -191,20 +194,15 @@ def find_close(
     return tuple(sorted(shown, key=lambda line: wanted.index(line.id))[:MAX_CLOSE])
 
 
-def group_of(source: MemorySource) -> str:
-    """Return the group of a source."""
-    return _GROUP_OF[source]
-
-
 def sources_of(groups: Collection[str]) -> set[str]:
-    """Return the sources of groups."""
-    return {str(source) for source, group in _GROUP_OF.items() if group in groups}
+    return {str(source) for source, group in GROUP_OF.items() if group in groups}
 
 
 def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[TranscriptLine]:
     """Yield lines of a video as readers see them, with names in place of tags."""
     for line in lines:
         plain, marks, start = "", list[Mark](), -1
+        # The database marked what matches; names put in place of tags move the marks.
         for char in _in_words(line.text, people):
             if char == MARK_START:
                 start = len(plain)
@@ -217,7 +215,7 @@ def shown_lines(lines: Iterable[Memory], people: ClipPeople) -> Iterator[Transcr
         yield TranscriptLine(
             id=line.id,
             span=line.span,
-            group=group_of(line.source),
+            group=GROUP_OF[line.source],
             who=_in_words(people.label(line.speaker), people) if line.speaker else "",
             text=plain,
             marks=tuple(marks),

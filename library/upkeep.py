@@ -164,6 +164,7 @@ def doctor(
     elif fix:
         notes.append("others can read nothing of the data directory")
     checks = list(check_setup(home, chosen))
+    # Only where a profile is named: asking its models takes time, and may cost.
     if profile is not None and all(check.ok for check in checks):
         checks += probe_models(Toolbox(chosen, home.weights))
     if bundle is not None:
@@ -232,7 +233,7 @@ def restore(
         if check:
             return check_archive(file, progress, limits)
         # LangGraph's tables are restored too, and LangGraph is slow to import.
-        from flows.restore import restore_library
+        from flows.check import restore_library
 
         return restore_library(home, file, progress, limits, rights=rights)
     except KeyboardInterrupt as stop:
@@ -247,6 +248,7 @@ def upgrade_database(home: Home) -> str:
     Examples:
       HOMER_DATABASE_URL=postgresql://me@db/homer homer db upgrade
     """
+    # Not through ``open_store``, which refuses tables of another revision.
     url = os.environ.get("HOMER_DATABASE_URL") or EmbeddedPostgres(home).start()
     return f"the database is {'now' if migrate(url) else 'already'} at revision {HEAD}"
 
@@ -378,6 +380,7 @@ def pull_models(
     """
     used, weights = load_profile(profile, home.config), home.weights
     of_hub = {model.name: model for model in used.hub_models}
+    # All names are checked before anything is fetched.
     for name in filter(is_hub_name, names):
         if name not in of_hub:
             raise NotFound(

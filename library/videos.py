@@ -138,14 +138,12 @@ def watch_rate(store: Store, video: str) -> WatchRate | None:
 
 
 def seconds_left(rate: WatchRate | None, left: int, now: datetime) -> float | None:
-    """Return the seconds that ``left`` clips will take at that rate; None if not known.
-
-    A current clip that has taken longer than the others counts with the time that it has taken.
-    """
+    """Return the seconds that ``left`` clips will take at that rate; None if not known."""
     if rate is None or left <= 0:
         return None
     each = (rate.last - rate.first).total_seconds() / (rate.clips - 1)
     elapsed = max(0.0, (now - rate.last).total_seconds())
+    # A current clip that has taken longer than the others counts with the time that it has taken.
     return max(each * left - elapsed, each * (left - 1))
 
 
@@ -165,5 +163,6 @@ def check_video(
     Raises:
         NotFound: there is no such video.
     """
+    # A stream whose process was killed would count as being watched for ever.
     end_interrupted_streams(store)
     return check_memory(store, video, as_of, progress)

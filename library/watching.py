@@ -11,14 +11,14 @@ from pydantic import BeforeValidator, Field
 from domain.errors import InputError, ModelError
 from domain.watching import Imported, Watched
 from domain.words import plain_line
+from flows.check import import_exported_video
 from flows.clip_memory import build_due_windows
 from flows.jobs import clips_to_retry
-from flows.restore import import_exported_video
 from flows.watching import watch_files
 from flows.workspace import Workspace, workspace_of
+from library.ingesting import STOPPED, Reporter
 from library.params import Direct, OnCommandLine, ProfileName, VideoName, several
-from library.progress import STOPPED, Reporter
-from library.usage import ingest_usage
+from library.trajectories import ingest_usage
 from memory.captions import CaptionTrack, read_captions, read_tracks
 from memory.import_captions import import_reference, import_track, read_scaled_captions
 from memory.writers import make_writers
@@ -64,6 +64,7 @@ def retry(
         InputError: a clip has not failed, or the video's file is missing.
     """
     with open_store(home) as store:
+        # Looked up before a workspace is opened: the profile is that of the video.
         wanted = clips_to_retry(store, video, clip)
     if not wanted.clips:
         progress.say(f"no clip of {plain_line(wanted.video.title)} has failed")
@@ -146,6 +147,7 @@ def import_video(
         counts = Counter(one.level for one in scaled)
         return [Imported(video=known.id, title=known.title, captions=counts)]
     if video is None:
+        # The lines name their videos.
         tracks = {track.title: track for track in read_tracks(captions, limits)}
     else:
         track = read_captions(captions, video.strip(), limits)
@@ -180,6 +182,7 @@ def _one_of_many(workspace: Workspace, title: str, track: CaptionTrack, bar: Met
 def _import_track(workspace: Workspace, track: CaptionTrack, title: str, bar: Meter) -> Imported:
     store, profile = workspace.store, workspace.profile
     with store.begin() as session:
+        # What was there before is not counted as new.
         before = video_state(session, track.id)
     video = import_track(
         store,

@@ -7,13 +7,11 @@ from collections.abc import Collection, Sequence
 from typing import Literal
 
 from agent.harness.constrain import chosen_letter, letter, made_up_tags, words
-from agent.harness.correct import needed_subtasks
 from agent.harness.inform import quote_untrusted
-from agent.harness.verify import score, supported
-from agent.prompt_context import attempt, decision_context_of, is_last, shown_tags
+from agent.harness.verify_and_correct import needed_subtasks, score, supported
 from agent.reasoners.concluding import answer_claim
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
-from agent.run_context import RunContext
+from agent.run_context import RunContext, attempt, decision_context_of, is_last, shown_tags
 from agent.state import (
     LoopOutcome,
     State,
@@ -67,7 +65,6 @@ def finish(state: State, context: RunContext) -> State:
 
 
 def end(state: State, context: RunContext, how: Literal["done", "stopped"]) -> State:
-    """End the trajectory with the answer of the outcome."""
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, context, outcome)
     if how == "done":
@@ -287,7 +284,6 @@ def fallback(decision: DecisionContext) -> Conclusion:
 
 
 def concluding_action(conclusion: Conclusion) -> Action:
-    """Convert a conclusion to the action that ends a run."""
     return Action(
         kind="answer",
         answer=conclusion.option or conclusion.text,

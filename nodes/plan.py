@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from agent.harness.correct import replan_reasons
-from agent.prompt_context import attempt, decision_context_of, is_last
+from agent.harness.verify_and_correct import replan_reasons
 from agent.reasoners.port import DecisionContext
-from agent.run_context import RunContext
+from agent.run_context import RunContext, attempt, decision_context_of, is_last
 from agent.state import LoopOutcome, State, focus_of, ledger_of, plain, progress_of, question_of
 from domain.asking import SubtaskState
 from domain.ledger import Edits, apply_edits, begin_attempt, is_open, new_ledger, next_subtask
@@ -154,7 +153,6 @@ def schedule(state: State, context: RunContext) -> State:
 
 
 def opened(number: int, subtask: str) -> State:
-    """Return what opening a round for a subtask changes in the state."""
     return {
         "round": number,
         "current": subtask,

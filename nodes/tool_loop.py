@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from agent.model_calls import ToolCalls
-from agent.prompt_context import decision_context_of
 from agent.reasoners.port import Unreadable
-from agent.run_context import RunContext
+from agent.run_context import RunContext, decision_context_of
 from agent.state import LoopOutcome, State, action_of, ledger_of, plain, question_of, view_of
 from agent.strategy import ToolUse
 from domain import faults
@@ -21,7 +20,7 @@ from domain.trajectory import (
     SkillsRouted,
 )
 from nodes.plan import finished, opened
-from nodes.retrieve import bind, event_of, recorded
+from nodes.search_steps import bind, event_of, recorded
 
 # Begin: the question is the only subtask, which holds everything that is found.
 

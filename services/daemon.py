@@ -264,10 +264,8 @@ def _watch(clock: IdleClock, idle_s: float | None) -> None:
 
 
 def _end() -> None:
-    """End this process as Ctrl-C would, and by force where that takes too long.
-
-    The caller keeps its lock, so that others who want the server wait until it has ended.
-    """
+    """End this process as Ctrl-C would, and by force where that takes too long."""
+    # The caller keeps its lock, so that others who want the server wait until it has ended.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STOP_TIMEOUT_S)
     os._exit(1)

@@ -71,7 +71,6 @@ class Check:
 
 
 def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
-    """Check everything that the profile needs."""
     yield Check(marked("home"), True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
     readable = find_exposed(home.places())
@@ -130,16 +129,14 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 
 def names_taken(installed: Iterable[Distribution]) -> Check:
-    """Check whether a distribution other than Homer has a top-level package of one of its names.
-
-    Only one of the two can be imported, and the later installed may have overwritten files.
-    """
+    """Check whether a distribution other than Homer has a top-level package of one of its names."""
     others = ((d.name, _top_level(d) & OUR_NAMES) for d in installed if d.name != "homer-video")
     taken = sorted({f"{owner} ({', '.join(sorted(names))})" for owner, names in others if names})
     if not taken:
         return Check(
             marked("packages"), True, marked("no other distribution has a package of Homer's names")
         )
+    # Only one of the two can be imported, and the later installed may have overwritten files.
     fix = marked("install Homer in a virtual environment of its own")
     return Check(
         marked("packages"),
@@ -326,7 +323,6 @@ class DiskSpace:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Homer and its main dependencies."""
     return {name: _version(name) for name in PACKAGES}
 
 

@@ -195,11 +195,7 @@ def send_step(chat: StructuredChat, settings: Settings) -> None:
 
 
 def _speed(role: str, toolbox: Toolbox, settings: Settings | None) -> Check:
-    """Measure a model; ``settings``: of the clips that it writes, if it does.
-
-    A clip takes its images, its page and half of the lines that it may have; all of it twice where
-    it is looked at twice.
-    """
+    """Measure a model; ``settings``: of the clips that it writes, if it does."""
     calls = list[CallRecord]()
     chat = toolbox.chat(role, calls.append)
     picture = [make_picture(2 * SIDE)] if chat.sees else []
@@ -220,6 +216,8 @@ def _speed(role: str, toolbox: Toolbox, settings: Settings | None) -> Check:
         watch, memory = settings.watch, settings.memory
         frames = memory.clip_frames if memory.clip_view == "frames" else 0
         images = watch.keyframes + frames if chat.sees else 0
+        # A clip takes its images, its page and half of the lines that it may have; all of it twice
+        # where it is looked at twice.
         seconds = (images * IMAGE_TOKENS + PAGE_TOKENS) / reading
         seconds += memory.lines / 2 * LINE_TOKENS / writing
         hours = seconds * (1 + memory.looks_twice) * 1_000 / watch.clip_ms
@@ -284,7 +282,6 @@ class _Asking:
         return 1
 
     def takes(self, structure: Structure, question: str, files: Sequence[bytes]) -> bool:
-        """Check whether the server takes so many files."""
         try:
             self.send(structure, question, files)
         except CallFailed:

@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.connections import same_origin
 from services.daemon import stop_when_unused
-from services.prefect import SERVER_VARIABLE
-from services.prefect_internals import omit_state_in_bulk_inserts
+from services.supervisor import SERVER_VARIABLE, omit_state_in_bulk_inserts
 from store.files import set_private_umask
 from store.home import Home
 from store.postmaster import idle_limit_s
@@ -109,7 +108,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
     arguments = argparse.ArgumentParser(
         prog="python -m services.prefect_server",
         description=f"Prefect's server. It asks for the login USER:SECRET in {SERVER_VARIABLE}.",

@@ -76,7 +76,6 @@ class Pieces:
 
     @cached_property
     def speakers(self) -> Counter[str]:
-        """Count the lines of each speaker."""
         return Counter(name for text in self.texts for name, _ in _SPOKEN.findall(text))
 
     def lines(self, numbers: Sequence[int]) -> LineSet:
@@ -95,7 +94,6 @@ class Pieces:
 
 
 def joined(pieces: Sequence[Pieces]) -> Pieces:
-    """Return the pieces of several videos as one."""
     return Pieces(
         [ref for one in pieces for ref in one.refs],
         [text for one in pieces for text in one.texts],

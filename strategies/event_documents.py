@@ -304,7 +304,6 @@ class DocumentIndexes:
 
     @cached_property
     def scale(self) -> CosineScale:
-        """Return the scale of the model's cosines."""
         return cosine_scale(self.text)
 
     def documents(self, scope: Scope) -> EventDocuments:

@@ -76,7 +76,6 @@ class FrameReader:
         self._store, self._toolbox, self._builder = store, toolbox, builder
 
     def any_of(self, view: MemoryView) -> bool:
-        """Check whether a frame is kept of any video in view."""
         with self._store.begin() as session:
             return any(has_kept(session, scope, self._builder) for scope in view.scopes)
 
@@ -242,7 +241,6 @@ def counted(things: Iterable[Thing]) -> str:
 
 
 def spread_frames(frames: Sequence[Kept], most: int) -> list[Kept]:
-    """Return at most so many of some frames, evenly spread."""
     if len(frames) <= most:
         return list(frames)
     return [frames[number * len(frames) // most] for number in range(most)]

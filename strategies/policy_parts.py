@@ -13,7 +13,7 @@ from agent.builder import AskOptions
 from agent.harness import inform
 from agent.model_calls import Calls
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
-from agent.reasoners.reply_schemas import with_schema
+from agent.reasoners.replies import with_schema
 from agent.strategy import LONGEST_OPTION, PolicyParts
 from domain.asking import Action, Question
 from domain.people import tags_in
@@ -175,7 +175,6 @@ def use_tool(tool: str, reason: str, query: str = "", **arguments: Any) -> Actio
 
 
 def options_argument(question: Question) -> dict[str, list[str]]:
-    """Return the argument with the options of a question; empty where it has none."""
     cut = [option[:LONGEST_OPTION] for option in question.options]
     return {"options": cut} if cut else {}
 

@@ -12,7 +12,6 @@ from domain.errors import NotFound
 
 
 def strategy_names() -> tuple[str, ...]:
-    """Return the names of all strategies, sorted."""
     packages = (module.name for module in iter_modules(strategies.__path__) if module.ispkg)
     folders = (name for name in packages if find_spec(f"strategies.{name}.strategy"))
     return tuple(sorted(folder.replace("_", "-") for folder in folders))
@@ -60,5 +59,4 @@ def strategy_of_outlines() -> Strategy:
 
 
 def all_strategies() -> tuple[Strategy, ...]:
-    """Return all strategies, sorted by name."""
     return tuple(map(find_strategy, strategy_names()))

@@ -130,6 +130,7 @@ def show_run(state: PageState, run: History, *, with_player: bool = True) -> Non
                 videos = videos_named(state.store, run.row.question.videos)
                 first = answer.citations[0] if answer.citations else None
                 video = played_video()
+                # A player that was used for another answer's video begins at what is cited first.
                 if video not in videos and first is not None:
                     video = first.video
                 if video in videos:
@@ -197,6 +198,8 @@ def _show_sources(state: PageState, run: History, answer: Answer) -> None:
 def _show_answer_text(run: History, answer: Answer) -> None:
     """Show an answer, or "Not in memory", each in its own style."""
     question = run.row.question
+    # Where no language model phrased it, it quotes the memory.
+    is_quote = not (run.calls or answer.option or answer.not_in_memory)
     as_of = (
         ""
         if question.as_of_ms is None
@@ -215,7 +218,7 @@ def _show_answer_text(run: History, answer: Answer) -> None:
                 )
             )
     else:
-        if is_quote(run, answer):
+        if is_quote:
             st.caption(translate("Closest quote"), help=escape_markdown(note_line(answer)) or None)
         marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
         lines = answer_lines(answer, question)
@@ -243,10 +246,5 @@ def _show_answer_text(run: History, answer: Answer) -> None:
         st.caption(
             escape_markdown(translate("Strategy: {why}").format(why=translate(run.choice.why)))
         )
-    if answer.note and not is_quote(run, answer):
+    if answer.note and not is_quote:
         st.caption(escape_markdown(note_line(answer)))
-
-
-def is_quote(run: History, answer: Answer) -> bool:
-    """Check whether an answer quotes the memory, since no language model phrased it."""
-    return not (run.calls or answer.option or answer.not_in_memory)

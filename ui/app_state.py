@@ -12,7 +12,7 @@ import streamlit as st
 from domain.errors import DatabaseError, HomerError
 from domain.words import translate, translate_sentence
 from flows.agent_pool import AgentPool
-from graphs.background import BackgroundRuns
+from graphs.concurrent import BackgroundRuns
 from models.profile import load_profile
 from store.database import Store
 from telemetry.logs import log_error
@@ -45,6 +45,7 @@ def is_viewer() -> bool:
     try:
         return name is not None and not _whole_state().for_user(name).store.may_change
     except HomerError:
+        # While nobody can tell, a page offers nothing that changes the library.
         return True
 
 
@@ -78,7 +79,6 @@ def show_errors() -> Iterator[None]:
 
 
 def show_error(error: HomerError) -> None:
-    """Draw a box with the message of an error."""
     st.error(escape_markdown(translate_sentence(str(error))))
 
 

@@ -98,11 +98,13 @@ class UploadLimits:
             one: sum(len(file.data) for file in list(files.values()))
             for one, files in list(self._files().file_storage.items())
         }
+        # Sessions without files are forgotten.
         self._users = {one: owner for one, owner in self._users.items() if held.get(one)}
         of_user = sum(held[one] for one, owner in self._users.items() if owner == user)
         limit = (UPLOADS_MB if may_change else VIEWER_UPLOADS_MB) * 1024 * 1024
         if of_user + self._arriving[user] + size > limit:
             return await PlainTextResponse("too much at a time", 413)(scope, receive, send)
+        # Counted while it arrives: several at a time would each find room.
         self._arriving[user] += size
         try:
             await self._app(scope, receive, send)
@@ -128,14 +130,13 @@ def _uploaded_files() -> MemoryUploadedFileManager:
 def make_app(home: Home, methods: SignInMethods) -> st.App:
     """Build the application: pages and media, behind a sign-in page where one is configured.
 
-    Requests with an unknown ``Host`` are refused where host names are configured. Requests from
-    pages of other sites are always refused.
-
     Args:
         methods: how people sign in, and the host names to answer to.
     """
+    # Requests from pages of other sites are always refused.
     middleware: list[Any] = [Middleware(SameOrigin, admits=not methods.required)]
     if methods.names:
+        # Before anything else: a page of another name that leads here would count as our own.
         middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*methods.names]))
     all_routes = media_routes(user_of) + shared_routes()
     if methods.required:

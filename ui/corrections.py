@@ -23,7 +23,7 @@ from domain.words import (
     translate,
     translate_sentence,
 )
-from flows.delete import delete_video_span, preview_span_deletion
+from flows.removal import delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from library import people as acts
 from memory.delete_span import list_deleted_spans
@@ -66,7 +66,6 @@ class CorrectionResult:
 
 
 def display_name(person: PersonOfVideo) -> str:
-    """Return a person's name, or "Person" and the number."""
     return (
         translate("Person {number}").format(number=person.number)
         if person.label.startswith("<")
@@ -85,6 +84,7 @@ def show_last_result(store: Store, video: str) -> None:
         st.error(escape_markdown(translate_sentence(str(result))))
     elif result is not None:
         st.session_state[SHOWN] = (video, result)
+    # It stays until it is closed, on the page of its video only.
     of_video, shown = st.session_state.get(SHOWN, ("", None))
     if of_video == video and shown is not None:
         # Above the page until it is closed: Streamlit's own toasts have no buttons.
@@ -127,7 +127,6 @@ def apply_correction(change: Callable[[], CorrectionResult]) -> None:
 
 
 def selection_key(video: str, number: int) -> str:
-    """Return the key of the box that selects a person."""
     return f"selected_{video}_{number}"
 
 
@@ -141,6 +140,7 @@ def name_field(store: Store, person: PersonOfVideo, name: str, shown: str) -> No
     if not store.may_change:
         st.write(escape_markdown(shown))
         return
+    # Under another name it is another field: what was typed does not stay in it.
     key = f"name_{person.video}_{person.number}_{name}"
 
     def rename() -> None:

@@ -13,18 +13,17 @@ from domain.people import tags_in_words
 from domain.words import marked, translate, translate_sentence
 from evals.datasets import sources
 from evals.example import example_run
-from evals.export import as_csv, as_page
-from evals.layout import cell, effect_table, headline, tables
+from evals.plan import RunJob, start_run
 from evals.report import find_run
-from evals.run_job import RunJob, start_run
-from evals.sampling import Comparison, Flip
+from evals.report_formats import as_csv, as_page, cell, effect_table, headline, tables
+from evals.statistics import Comparison, Flip
 from evals.tables import RunReport
 from library.evaluations import compare_evaluations, evaluation_report, evaluation_runs
 from models.profile import profile_names
 from store.database import Store
 from ui import charts
 from ui.app_state import HASH_BY_URL, page_state, show_errors
-from ui.evaluation_report import show_curves, show_questions
+from ui.charts import show_curves, show_questions
 from ui.formatting import escape_markdown, format_cost, format_date
 from ui.ingestion import ALLOWED
 from ui.language import in_english
@@ -184,6 +183,7 @@ def _poll_run(name: str, judged: int) -> None:
 
 def _show_comparison_form(store: Store, run: EvaluationRun) -> None:
     st.header(translate("Compare with another run"), anchor=False)
+    # All of them: one is chosen by its name, not by a page.
     others = [one.name for one in evaluation_runs(store, limit=10**6).items if one.name != run.name]
     if not others:
         st.caption(translate("There is no other run."))

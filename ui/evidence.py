@@ -15,7 +15,7 @@ from domain.moments import SearchCost
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import format_number, format_span, format_time, short_times, translate
-from flows.cut import cut_moment
+from flows.video_file import cut_moment
 from library.moments import frame_at
 from models.objects_and_texts import coco_labels
 from store.database import Store
@@ -47,7 +47,6 @@ def show_moment(
     item: Citation | Evidence,
     videos: Mapping[str, Video],
     key: str,
-    player_key: str = "player",
     *,
     number: int | None = None,
     cited: bool = False,
@@ -68,7 +67,7 @@ def show_moment(
                 key=key,
                 help=translate("Go to {time}").format(time=format_time(item.span.start_ms)),
                 on_click=seek,
-                args=(item.video, item.span.start_ms, player_key),
+                args=(item.video, item.span.start_ms),
             )
             shown = short_times(tags_in_words(item.full_text))
             if len(shown) > MAX_TEXT_CHARS:
@@ -113,7 +112,7 @@ MAX_TITLE_CHARS = 60
 def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
     """Draw a button that saves a moment as MP4; nothing where there is no file to cut it from.
 
-    Nothing is drawn of longer spans, such as chapters. It is cut only once the button is pressed.
+    Nothing is drawn of longer spans, such as chapters.
     """
     if span.length_ms > MOST_MS or not is_playable(store, video, span.start_ms):
         return
@@ -124,6 +123,7 @@ def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
     name = f"{title} {format_span(whole).replace(':', '.')}.mp4"
     st.download_button(
         translate("Save this moment"),
+        # It is cut only once the button is pressed.
         lambda: _cut(store, video, whole),
         name,
         "video/mp4",

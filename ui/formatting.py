@@ -50,7 +50,6 @@ def format_date(at: datetime) -> str:
 
 
 def format_day(at: datetime) -> str:
-    """Format the date of a time."""
     return at.strftime(translate("%Y-%m-%d"))
 
 

@@ -67,7 +67,6 @@ STATES = {
 
 
 def state_in_words(state: str) -> str:
-    """Return the state of a search in the language of the page."""
     return translate(STATES.get(state, state))
 
 
@@ -93,7 +92,6 @@ def remarks_html(remarks: list[Remark]) -> str:
 
 
 def show_legend() -> None:
-    """Draw the legend of the four colours."""
     meanings = {
         HarnessPart.INFORM: translate("what was shown"),
         HarnessPart.CONSTRAIN: translate("what the rules allowed or refused"),
@@ -190,6 +188,7 @@ def _corrected(event: Event) -> str:
             return translate("dropped from the plan: {parts}").format(
                 parts="; ".join(map(translate_sentence, dropped))
             )
+        # Going on is the rule, and no remark.
         case Progressed(verdict="replan" | "finish"):
             return f"{event.verdict}: " + "; ".join(event.reasons)
         case Replanned():

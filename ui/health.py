@@ -22,7 +22,7 @@ from services.health import (
     recent_failures,
     versions,
 )
-from services.prefect import PrefectServer
+from services.supervisor import PrefectServer
 from store.home import Home
 from ui.app_state import page_state
 from ui.formatting import escape_markdown, format_bytes, format_date, show_table
@@ -104,6 +104,7 @@ def checks_of(root: str, profile: str) -> RunningChecks:
     checks, found = check_setup(home, load_profile(profile, home.config)), list[Check]()
     executor = ThreadPoolExecutor(1, "checks")
     outcome = executor.submit(_collect, checks, found)
+    # Its thread ends with the checks; the page does not wait for them.
     executor.shutdown(wait=False)
     return RunningChecks(found, outcome)
 

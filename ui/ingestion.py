@@ -14,9 +14,9 @@ from domain.errors import HomerError, InputError
 from domain.watching import sum_of
 from domain.words import capitalized, counted, format_span, marked, translate, translate_sentence
 from flows.addresses import delete_parts, is_address
-from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, clips_to_retry
+from flows.removal import delete_unwatched_uploads
 from flows.uploads import first_file, paths_within, store_upload
 from flows.video_locks import is_watched, watched_videos
 from flows.workspace import open_workspace
@@ -62,16 +62,6 @@ class AddedSources:
 
     paths: tuple[Path, ...] = ()
     urls: tuple[str, ...] = ()
-
-
-def source_label() -> tuple[str, str]:
-    """Return the label of the field, and an example of what goes into it."""
-    if ALLOWED.any_path:
-        label = translate("File or folder on this machine, or a web address")
-        return label, "/home/me/Videos/talk.mp4"
-    if ALLOWED.folders:
-        return translate("File in a shared folder, or a web address"), "talks/talk.mp4"
-    return translate("Web address of a video"), "https://example.org/talk.mp4"
 
 
 def parse_source(text: str) -> AddedSources:
@@ -122,10 +112,16 @@ STATE_TEXTS = {
 
 
 def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
-    """Draw the form that adds files and folders."""
     with st.expander(translate("Add a video"), expanded=expanded, icon=":material/add:"):
         with st.form("add", border=False):
-            label, example = source_label()
+            label = translate("Web address of a video")
+            example = "https://example.org/talk.mp4"
+            if ALLOWED.any_path:
+                label = translate("File or folder on this machine, or a web address")
+                example = "/home/me/Videos/talk.mp4"
+            elif ALLOWED.folders:
+                label = translate("File in a shared folder, or a web address")
+                example = "talks/talk.mp4"
             source = st.text_input(
                 label,
                 placeholder=example,
@@ -210,6 +206,7 @@ def _watch(
             profile,
             direct=direct,
             urls=named.urls,
+            # Who signs in from elsewhere reaches nothing of this machine's own network by it.
             public_only=SIGN_IN.required,
         )
     except HomerError:
@@ -280,6 +277,7 @@ def _poll() -> None:
             if video.id in ingested
             and not next((job for job in all_jobs if job.running and job.watches(video.path)), None)
         ]
+        # Commands watch videos too: those have no job here.
         if all_jobs or others:
             st.header(translate("In progress"), anchor=False)
         for job in all_jobs:

@@ -43,7 +43,6 @@ def use_language() -> None:
 
 
 def show_language() -> None:
-    """Draw the choice of a language in the sidebar."""
     known = readers()
     if len(known) < 2:
         return
@@ -77,6 +76,7 @@ def best_language(accepted: str) -> str:
         accepted: a locale (``de-AT``), or an ``Accept-Language`` header.
     """
     wishes = []
+    # A header from outside may be of any length.
     for wish in accepted[:200].split(","):
         tag, _, weight = wish.partition(";")
         number = weight.strip().removeprefix("q=")

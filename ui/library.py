@@ -16,8 +16,8 @@ from domain.words import (
     translate,
     translate_sentence,
 )
-from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
+from flows.removal import delete_video, preview_video_deletion
 from flows.video_locks import is_watched
 from library.videos import page_of_videos
 from perception.source import original_file
@@ -147,7 +147,6 @@ def _show_video(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Seq
 
 
 def _show_menu(state: PageState, jobs: Jobs, video: LibraryEntry, all_jobs: Sequence[Job]) -> None:
-    """Draw what can be done with a video."""
     busy = is_watched(state.store, video.id)
     job = next((one for one in all_jobs if one.running and one.watches(video.path)), None)
     page_link("ask", translate("Ask about it"), video=video.id)

@@ -13,8 +13,8 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.words import capitalized, counted, format_time, translate
 from flows.video_locks import is_watched
-from library.live_memory import Frames, KeptNow, ShownHeldEvent, load_live_memory
 from library.rounds import load_history
+from library.strategies import Frames, KeptNow, ShownHeldEvent, load_live_memory
 from ui.answer import show_run
 from ui.app_state import PageState, page_state, show_error, show_errors
 from ui.ask import question_field, strategy_field, warn
@@ -47,6 +47,7 @@ def show_live(state: PageState, video: Video) -> None:
         except InputError as error:
             show_error(error)
         else:
+            # An address may name a run about other videos.
             if video.id in run.row.question.videos:
                 with st.container(border=True, key="live_answer"):
                     st.markdown(f"**{escape_markdown(run.row.question.text)}**")
@@ -126,6 +127,7 @@ def _show_kept(through_ms: int, kept: Sequence[KeptNow], *, watched: bool) -> No
                 size = f"{counted(tier.all.frames, 'frame')}, {format_bytes(tier.all.bytes)}"
                 line = f"{capitalized(translate(tier.name))}: {size}, {times}"
                 st.markdown(escape_markdown(line))
+                # Frames that the short-term memory shows above are not shown twice.
                 if not set(tier.frames.values()) <= held:
                     st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
 
@@ -135,7 +137,6 @@ def _strip(content: str, place: int) -> str:
 
 
 def _event(event: ShownHeldEvent) -> str:
-    """Return the frames of an event with a caption, as HTML."""
     times = [*map(format_time, event.frames)]
     between = translate(", {start} to {end}").format(start=times[0], end=times[-1]) if times else ""
     of_seen = translate(": {count} of {frames}").format(

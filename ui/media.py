@@ -53,7 +53,7 @@ UserOf = Callable[[Mapping[str, str]], str | None]
 def media_routes(user_of: UserOf) -> list[Route]:
     """Return the signed routes of videos, previews, recordings and images.
 
-    All but the last serve byte ranges. A link is good only for who may see the video now.
+    All but the last serve byte ranges.
     """
 
     def served(serve: Callable[[Store, str], Response], name: str) -> Callable[[Request], Response]:
@@ -64,6 +64,7 @@ def media_routes(user_of: UserOf) -> list[Route]:
                     "this link has expired: open the page again", status_code=403
                 )
             try:
+                # A link is good only for who may see the video now.
                 store = store_for(shared_store(), user_of(request.cookies))
                 response = serve(store, request.path_params[name])
             except HomerError:
@@ -105,13 +106,11 @@ def _recording(store: Store, sha: str) -> Response:
 
 
 def _image(store: Store, sha: str) -> Response:
-    """Serve a stored JPEG, which browsers may cache since its digest names its content.
-
-    Shared caches may not: they would serve it to users who are not signed in.
-    """
+    """Serve a stored JPEG, which browsers may cache since its digest names its content."""
     data = stored_image(store, sha) if _is_visible(store, sha) else b""
     if not data:
         return _missing()
+    # Shared caches may not keep it: they would serve it to users who are not signed in.
     return Response(
         data, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"}
     )
@@ -128,6 +127,7 @@ def _is_visible(store: Store, sha: str) -> bool:
 def _original_by_id(store: Store, video_id: str) -> Path | None:
     with store.begin() as session:
         video = find_video(session, video_id)
+    # Titles and beginnings of ids find a video too: an address is a whole id.
     return original_file(store.home, video.id, video.path) if video.id == video_id else None
 
 

@@ -23,7 +23,8 @@ SECTIONS = {
     "": ("ask", "search", "library", "people", "history"),
     ADVANCED: ("alerts", "recaps", "compare", "skills", "evaluations", "schedules", "health"),
 }
-"""The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
+"""The pages of the navigation; each is a function ``NAME_page``, in ``ui/NAME.py`` or the file that
+``MODULE_NAMES`` has for it."""
 ICONS = {
     "ask": ":material/forum:",
     "search": ":material/search:",
@@ -61,8 +62,15 @@ PAGE_NAMES = (*SECTIONS[""], *SECTIONS[ADVANCED], *HIDDEN)
 NOT_FOR_VIEWERS = ("alerts", "recaps", "skills", "evaluations", "schedules", "health")
 """Pages that show the whole library, or change it."""
 
-MODULE_NAMES = {"history": "trajectory", "people": "people_page", "skills": "skills_page"}
-"""Streamlit puts this folder first on the import path: no file may be named like a package."""
+MODULE_NAMES = {
+    # Streamlit puts this folder first on the import path: no file may be named like a package.
+    "people": "people_page",
+    "skills": "skills_page",
+    "history": "trajectory",
+    "compare": "ask",
+    **dict.fromkeys(("alerts", "recaps", "schedules"), "unattended"),
+}
+"""The files of pages that are not named like them."""
 
 
 def streamlit_page(name: str) -> st.Page:
@@ -112,27 +120,27 @@ MAX_PARAM_CHARS = 200
 
 
 def text_param(name: str) -> str:
-    """Return a query parameter, or an empty string."""
     return str(st.query_params.get(name, ""))[:MAX_PARAM_CHARS]
 
 
 def text_params(name: str) -> list[str]:
     """Return all values of a repeatable query parameter."""
+    # From outside too: neither their number nor their length is unlimited.
     return [value[:MAX_PARAM_CHARS] for value in st.query_params.get_all(name)[:50]]
 
 
-def int_param(name: str, minimum: int = 0, maximum: int = 10**9) -> int | None:
+def int_param(name: str, minimum: int = 0) -> int | None:
     """Return an integer parameter, or None where it is missing or out of range."""
     value = text_param(name)
     if not value.isascii() or not value.isdigit() or len(value) > 9:
         return None
-    return int(value) if minimum <= int(value) <= maximum else None
+    return int(value) if int(value) >= minimum else None
 
 
-def time_param(name: str = "t") -> int | None:
+def time_param() -> int | None:
     """Return a time parameter (``?t=2:05`` or ``?t=125``) in milliseconds, or None."""
     try:
-        return parse_clock(text_param(name)) if text_param(name) else None
+        return parse_clock(text_param("t")) if text_param("t") else None
     except ValueError:
         return None
 
@@ -196,6 +204,7 @@ def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
     requested = min(int_param(name, 1) or 1, pages)
     if pages == 1:
         return 0
+    # Under another key when their number changes: a default counts but once.
     chosen = st.pagination(pages, default=requested, key=f"{name}_of_{pages}")
     set_params(**{name: chosen if chosen > 1 else None})
     first = (chosen - 1) * size
@@ -247,6 +256,7 @@ def select_video(store: Store) -> Video | None:
         names,
         index=index,
         format_func=lambda video_id: titles[video_id],
+        # The same: an address that names another video chooses it.
         key=f"video_{requested}",
     )
     if name != requested:

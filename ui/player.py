@@ -16,7 +16,7 @@ from domain.moments import Moment
 from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, translate
-from flows.cut import cut_preview
+from flows.video_file import cut_preview
 from library.memory import load_stream_details
 from library.moments import frames_around
 from perception.source import original_file
@@ -28,13 +28,13 @@ from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.navigation import time_param
 
+PLAYER, SOUGHT = "player", "sought by player"
+"""The key of the player, of which a page has one, and that of what it sought last."""
 UNPLAYABLE = "unplayable"
 """The ids of videos whose files this session's browser did not play."""
 
 
-def show_player(
-    video: Video, start_ms: int = 0, key: str = "player", *, reports: bool = False
-) -> None:
+def show_player(video: Video, start_ms: int = 0, *, reports: bool = False) -> None:
     """Play a video from ``start_ms``, or from the moment that was sought last.
 
     Of a stream the recording of the clip at that moment is played; of a file that the browser
@@ -43,10 +43,9 @@ def show_player(
 
     Args:
         start_ms: the position until a moment is sought.
-        key: names the player on its page.
         reports: it tells the page where it is, which is drawn anew then (``played_ms``).
     """
-    seek_token, at_ms = sought_moment(video, start_ms, key)
+    seek_token, at_ms = sought_moment(video, start_ms)
     try:
         source = _source(page_state().store, video, at_ms)
     except (InputError, OSError) as error:
@@ -61,12 +60,13 @@ def show_player(
                 show_keyframe(store, frame)
         return
     data: dict[str, Any] = {
-        "name": key,
+        "name": PLAYER,
         "file": source.name,
         "url": sign_path(source.path),
         "label": translate("Video: {title}").format(title=video.title),
         "start_s": max(0, at_ms - source.span.start_ms) / 1000,
         "seek": seek_token,
+        # It plays by itself only once somebody went to a moment.
         "play": not seek_token.startswith("0:"),
         "reports": reports,
         "from_s": source.span.start_ms / 1000,
@@ -85,12 +85,12 @@ def show_player(
         st.session_state.setdefault(UNPLAYABLE, set()).add(video.id)
 
     def go_on() -> None:
-        seek(video.id, source.span.end_ms, key)
+        seek(video.id, source.span.end_ms)
 
     listeners = {"on_unplayable_change": note_unplayable, "on_ended_change": go_on}
     if reports:
         listeners["on_at_change"] = lambda: None
-    component("player")(key=key, data=data, **listeners)
+    component("player")(key=PLAYER, data=data, **listeners)
     if video.id in st.session_state.get(UNPLAYABLE, ()):
         st.caption(
             translate(
@@ -100,14 +100,15 @@ def show_player(
         )
 
 
-def played_ms(video: Video, key: str = "player") -> int:
+def played_ms(video: Video) -> int:
     """Return where a player that reports is, or was sought last; the start of the address else.
 
     It reports the moment when it is paused or sought, and every few seconds while it plays.
     """
-    played, at_ms, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
-    reported = getattr(st.session_state.get(key), "at", None)
+    played, at_ms, seeks = st.session_state.get(SOUGHT, ("", 0, 0))
+    reported = getattr(st.session_state.get(PLAYER), "at", None)
     if isinstance(reported, dict) and reported.get("file") == video.id:
+        # Until the player has followed the last seek, it reports where it was before.
         is_of_last_seek = reported.get("seek") == f"{seeks}:{at_ms}" or played != video.id
         if is_of_last_seek and isinstance(seconds := reported.get("s"), int | float):
             return max(0, round(1000 * seconds))
@@ -128,6 +129,7 @@ def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
         return _recorded(store, video, at_ms)
     if video.id not in st.session_state.get(UNPLAYABLE, ()):
         return _Source(video.id, f"/video/{video.id}", TimeSpan.of(0, video.duration_ms))
+    # This browser did not play the file: a part is encoded for it.
     with st.spinner(translate("Preparing this part for your browser …")):
         part = cut_preview(store, video, at_ms)
     name = f"{video.id}-{part.span.start_ms}" if part else ""
@@ -151,31 +153,30 @@ def is_playable(store: Store, video: Video, at_ms: int) -> bool:
     )
 
 
-def sought_moment(video: Video, start_ms: int, key: str = "player") -> tuple[str, int]:
+def sought_moment(video: Video, start_ms: int) -> tuple[str, int]:
     """Return the moment that a player sought last, else ``start_ms``, after what names that seek.
 
     The name begins with ``0:`` until a moment is sought.
     """
-    played, at_ms, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
+    played, at_ms, seeks = st.session_state.get(SOUGHT, ("", 0, 0))
     if played != video.id:
         at_ms, seeks = start_ms, 0
     return f"{seeks}:{at_ms}", at_ms
 
 
-def seek(video: str, at_ms: int, key: str = "player") -> None:
+def seek(video: str, at_ms: int) -> None:
     """Seek a player to a moment, also when it sought the same one before."""
-    _name, _at, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
-    st.session_state[_session_key(key)] = (video, at_ms, seeks + 1)
+    _name, _at, seeks = st.session_state.get(SOUGHT, ("", 0, 0))
+    st.session_state[SOUGHT] = (video, at_ms, seeks + 1)
 
 
-def played_video(key: str = "player") -> str:
+def played_video() -> str:
     """Return the id of the video that a player sought last, or an empty string."""
-    video: str = st.session_state.get(_session_key(key), ("", 0, 0))[0]
+    video: str = st.session_state.get(SOUGHT, ("", 0, 0))[0]
     return video
 
 
 def show_keyframe(store: Store, frame: Moment) -> None:
-    """Draw a keyframe with its time and what it shows under it."""
     data = stored_image(store, frame.blob)
     if data:
         time, description = format_time(frame.span.start_ms), tags_in_words(frame.text)
@@ -204,10 +205,6 @@ def _why_missing(video: Video, *, is_stream: bool) -> str:
         )
     )
     return reason.format(path=escape_markdown(video.path))
-
-
-def _session_key(key: str) -> str:
-    return f"sought by {key}"
 
 
 # A timeline of a video: lanes of spans, for mouse and keyboard, drawn by the browser.

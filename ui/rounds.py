@@ -78,11 +78,16 @@ def show_rounds(state: PageState, inspected: History) -> None:
                 translate("Step {index} of {count}").format(index=index + 1, count=len(numbers))
             )
         set_params(round=chosen)
-        _show_round_video(inspected, videos, chosen)
+        shown = next((one for one in inspected.rounds if one.number == chosen), None)
+        evidence = shown.evidence if shown else ()
+        video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))
+        if video in videos:
+            st.caption(escape_markdown(video_title(videos, video)))
+            show_player(videos[video], evidence[0].span.start_ms if evidence else 0)
     with step:
         _show_round(state, inspected, videos, chosen)
-    for video in videos.values():
-        _show_timeline(inspected, video, chosen)
+    for one in videos.values():
+        _show_timeline(inspected, one, chosen)
     with st.expander(translate("What happened in this step")):
         show_legend()
         if remarks := round_remarks(inspected, chosen):
@@ -104,7 +109,6 @@ def show_rounds(state: PageState, inspected: History) -> None:
 
 
 def _show_step(inspected: History, number: int, chosen: int) -> None:
-    """Draw a step as a sentence; a press opens it."""
     if number:
         sentence = round_headline(inspected, number)
     else:
@@ -238,15 +242,6 @@ def _decision(round_: Round) -> str:
     return f"{new} {translate('Continues searching.')}"
 
 
-def _show_round_video(inspected: History, videos: Mapping[str, Video], chosen: int) -> None:
-    round_ = next((other for other in inspected.rounds if other.number == chosen), None)
-    evidence = round_.evidence if round_ else ()
-    video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))
-    if video in videos:
-        st.caption(escape_markdown(video_title(videos, video)))
-        show_player(videos[video], evidence[0].span.start_ms if evidence else 0)
-
-
 def _show_subtask(subtask: Subtask, changes: Sequence[str]) -> None:
     marks = (
         translate("  — **changed: {marks}**").format(marks=escape_markdown(", ".join(changes)))
@@ -287,6 +282,5 @@ def _show_call(call: ShownCall, number: int) -> None:
 
 
 def _show_text(text: str, key: str) -> None:
-    """Show text verbatim, in lines that wrap."""
     with st.container(key=key):
         st.code(text, language=None, wrap_lines=True)

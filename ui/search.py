@@ -48,7 +48,6 @@ GRID = """<style>
 
 
 def search_page() -> None:
-    """Draw the field, the filters, and what is found."""
     st.title(translate("Search"))
     state = page_state()
     if not newest_titles(state.store, 1):
@@ -130,6 +129,7 @@ def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:
             wrap=True,
             format_func=translate,
         )
+    # What was chosen stays a chip, also where nothing of it is found any more.
     titles = {**{video: video for video in query.videos}, **found.videos}
     videos, person = list(query.videos), query.person or None
     if titles:
@@ -228,6 +228,7 @@ def _show_saved(saved: Mapping[str, LibraryQuery]) -> None:
 
 
 def _open_search(query: LibraryQuery) -> None:
+    # A callback may set what a field has; the page that draws it may not.
     st.session_state["q"] = query.words
     _set_query(query)
 

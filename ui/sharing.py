@@ -21,8 +21,9 @@ from domain.rights import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink, acting_user
 from domain.time import TimeSpan
 from domain.words import counted, format_span, format_time, marked, reader, translate
 from library.answers import answer_line, confidence_line, note_line
-from library.shared import SharedAnswer, load_shared
 from library.sharing import (
+    SharedAnswer,
+    load_shared,
     open_link,
     revoke_link,
     share_answer,
@@ -51,16 +52,16 @@ def show_sharing(store: Store, trajectory: str) -> None:
         )
     )
     days = st.selectbox(
-        translate("Valid for"), DAYS, index=1, format_func=_in_days, key="share_days"
+        translate("Valid for"),
+        DAYS,
+        index=1,
+        format_func=lambda days: counted(days, "day"),
+        key="share_days",
     )
     if st.button(translate("Make a link"), key="share", icon=":material/link:"):
         with show_errors():
             share_answer(store, trajectory, days)
     _show_links(store, shared_links(store, trajectory))
-
-
-def _in_days(days: int) -> str:
-    return counted(days, "day")
 
 
 def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
@@ -75,7 +76,7 @@ def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
         translate("Share"),
         key=f"share_{key}",
         help=translate("Make a link to this moment that needs no sign-in, for {days}").format(
-            days=_in_days(DEFAULT_DAYS)
+            days=counted(DEFAULT_DAYS, "day")
         ),
         type="tertiary",
         icon=":material/link:",
@@ -140,7 +141,6 @@ DATABASE_DOWN = marked("The library does not answer at the moment. Try again lat
 
 
 def shared_routes() -> list[Route]:
-    """Return the route ``/shared/LINK``."""
     return [Route("/shared/{link}", _shared, methods=["GET"])]
 
 
@@ -155,6 +155,7 @@ def _shared(request: Request) -> Response:
             store, request.path_params["link"], params.get("until", ""), params.get("key", "")
         )
         page = render_link(store, link)
+    # A wrong signature, an expired link and a revoked one look alike.
     except NotFound:
         return PlainTextResponse(translate(GONE), 404, headers=HEADERS)
     except HomerError as error:

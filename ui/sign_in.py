@@ -55,6 +55,7 @@ def set_acting_user() -> None:
         name = provider_user_name(user)
         acting_user.set(name or PASSWORD_USER)
         if name:
+            # A page is drawn many times in a session, which is recorded once.
             session = f"{name} {user.get('iat', '')} {user.get('exp', '')}"
             digest = hashlib.sha256(session.encode()).hexdigest()
             if digest not in _recorded:
@@ -82,10 +83,9 @@ def user_of(cookies: Mapping[str, str]) -> str | None:
 
 
 def _provider_user(cookies: Mapping[str, str]) -> dict[str, Any]:
-    """Return whom the provider named; nobody in a session by the password.
-
-    There its cookie may be left of an earlier session, or a copy of somebody else's.
-    """
+    """Return whom the provider named; nobody in a session by the password."""
+    # In a session by the password its cookie may be left of an earlier session, or a copy of
+    # somebody else's.
     return {} if SIGN_IN.by_password(cookies) else user_from_cookies(cookies)
 
 

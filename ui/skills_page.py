@@ -272,7 +272,6 @@ def _show_questions(
     parameter: str,
     empty: str,
 ) -> None:
-    """Draw questions with their verdicts, a page at a time."""
     st.header(heading, anchor=False)
     uses = paginated(
         lambda start: load_page(store, name, start, QUESTIONS_PER_PAGE),

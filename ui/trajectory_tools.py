@@ -1,21 +1,40 @@
-"""Tools of the trajectory page: replay, fork, compare, export."""
+"""Tools of the trajectory page: replay, fork, compare, and export as one HTML file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from html import escape
+from pathlib import Path
+from string import Template
 
 import streamlit as st
 
-from domain.asking import Action, Evidence, Mode
+from domain.asking import Action, Citation, Evidence, Mode, Subtask
 from domain.errors import HomerError
+from domain.media import Video
 from domain.people import tags_in_words
 from domain.trajectory import Forked, ForkEdit
-from domain.words import counted, format_span, format_time, marked, shortened, translate
+from domain.words import (
+    counted,
+    format_number,
+    format_span,
+    format_time,
+    marked,
+    reader,
+    shortened,
+    translate,
+    translate_sentence,
+)
 from graphs.forks import editable, plan_text, read_plan
 from graphs.replay import replay
 from library.answers import answer_line
+from library.moments import frame_at
 from library.rounds import (
     History,
+    ShownCall,
+    calls_in_round,
     compare_trajectories,
     forks_among,
     load_history,
@@ -23,16 +42,23 @@ from library.rounds import (
     round_headline,
 )
 from library.trajectories import page_of_trajectories
+from library.videos import videos_named
 from models.profile import profile_names
+from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from strategies.registry import find_strategy
 from ui.answer import POLL_S
 from ui.app_state import PageState, page_state, show_error, show_errors
-from ui.formatting import escape_markdown, format_date
-from ui.harness_remarks import changed_parts
+from ui.formatting import escape_markdown, format_cost, format_date, format_duration, format_usage
+from ui.harness_remarks import (
+    changed_parts,
+    ledger_changes,
+    remarks_html,
+    round_remarks,
+    state_in_words,
+)
 from ui.navigation import page_link, set_params, text_param
 from ui.sharing import show_sharing
-from ui.trajectory_export import render_page
 
 UNCHANGED = marked("unchanged")
 MAX_OTHERS = 50
@@ -192,10 +218,7 @@ def _evidence_line(piece: Evidence, width: int) -> str:
 def _edited_action(
     original: Action | None, query: str, mode: str, tools: Sequence[str]
 ) -> Action | None:
-    """Return the action if it was edited; another query or mode makes it a search.
-
-    The other arguments of an unchanged tool stay.
-    """
+    """Return the action if it was edited; another query or mode makes it a search."""
     before = (original.query if original else "", UNCHANGED)
     if (query.strip(), mode) == before or not query.strip():
         return None
@@ -206,6 +229,7 @@ def _edited_action(
         kind="search",
         mode=chosen,
         query=query.strip(),
+        # The other arguments of an unchanged tool stay.
         arguments=original.arguments if original and chosen == former else {},
         reason="changed by a person",
     )
@@ -226,6 +250,7 @@ def _show_compare(state: PageState, inspected: History) -> None:
         with show_errors():
             requested.append(load_history(state.store, name).row)
     newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
+    # Those with the same question first.
     others = sorted(newest, key=lambda other: other.question != row.question)
     offered = [*requested, *(other for other in others if other.id != row.id)]
     rows = {other.id: other for other in offered}
@@ -285,7 +310,11 @@ def _show_comparison(first: History, second: History) -> None:
     _show_pair(f"**{translate('This search')}**", f"**{translate('The other search')}**")
     for number in range(1, max(len(first.rounds), len(second.rounds)) + 1):
         lines = [_round_line(history, number) for history in (first, second)]
-        same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
+        found_first, found_second = (
+            [piece.ref for one in history.rounds[number - 1 : number] for piece in one.evidence]
+            for history in (first, second)
+        )
+        same = lines[0] == lines[1] and found_first == found_second
         _show_compared(*lines, same=same)
     answers = [
         answer_line(one.row.answer, one.row.question) if one.row.answer else translate("Nothing.")
@@ -322,11 +351,6 @@ def _round_line(history: History, number: int) -> str:
     return f"{round_headline(history, number)}{at}"
 
 
-def _refs(history: History, number: int) -> list[str]:
-    rounds = history.rounds[number - 1 : number]
-    return [e.ref for round_ in rounds for e in round_.evidence]
-
-
 def _show_compared(first: str, second: str, *, same: bool) -> None:
     """Draw what two searches did beside each other; a frame and a sign mark what differs."""
     mark = "" if same else "≠ "
@@ -337,3 +361,131 @@ def _show_compared(first: str, second: str, *, same: bool) -> None:
 def _show_pair(first: str, second: str) -> None:
     for column, text in zip(st.columns(2), (first, second), strict=True):
         column.markdown(text)
+
+
+# Export.
+
+
+TEMPLATE = Path(__file__).parent / "components" / "export.page"
+
+
+def render_page(store: Store, inspected: History) -> str:
+    """Render the page, with all text from outside escaped."""
+    row = inspected.row
+    videos = videos_named(store, row.question.videos)
+    numbers = [0, *(round_.number for round_ in inspected.rounds)]
+    cited = row.answer.citations if row.answer else ()
+    facts = [state_in_words(row.state), translate("models {profile}").format(profile=row.profile)]
+    if row.tokens:
+        facts.append(format_usage(row.tokens, inspected.cost_usd))
+    facts += [format_duration(row.seconds), format_date(row.started_at)]
+    return Template(TEMPLATE.read_text("utf-8")).substitute(
+        language=reader.get().code,
+        lanes_name=translate("Evidence of each round"),
+        title=escape(f"Homer: {row.question.text}"),
+        question=escape(row.question.text),
+        answer=escape(
+            answer_line(row.answer, row.question) if row.answer else translate("No answer.")
+        ),
+        facts=escape(" · ".join(facts)),
+        moments="".join(_moment(store, round_, videos) for round_ in cited),
+        lanes="".join(_video_lanes(inspected, video) for video in videos.values()),
+        rounds="".join(_round(store, inspected, videos, number) for number in numbers),
+    )
+
+
+def _video_lanes(inspected: History, video: Video) -> str:
+    length, rows = max(1, video.duration_ms), ""
+    for round_ in inspected.rounds:
+        bars = ""
+        for span in (piece.span for piece in round_.evidence if piece.video == video.id):
+            left, width = 100 * span.start_ms / length, 100 * span.length_ms / length
+            style = f"left:{left:.3f}%;width:{width:.3f}%"
+            label = escape(format_span(span), quote=True)
+            bars += f'<span class="bar" style="{style}" title="{label}"></span>'
+        name = translate("Round {number}: {text}").format(
+            number=round_.number, text=_isolated(tags_in_words(round_.text))
+        )
+        lane = f'<a href="#round-{round_.number}">{name}</a><div>{bars}</div>'
+        rows += f'<div class="lane">{lane}</div>'
+    first, last = format_time(0), format_time(video.duration_ms)
+    ends = f'<div class="ends"><span>{first}</span><span>{last}</span></div>'
+    return f'<h3 dir="auto">{escape(video.title)}</h3>{rows}{ends}'
+
+
+def _round(store: Store, inspected: History, videos: Mapping[str, Video], number: int) -> str:
+    round_ = next((other for other in inspected.rounds if other.number == number), None)
+    headline = (
+        round_headline(inspected, number)
+        if round_
+        else translate("Before the first round: the plan")
+    )
+    ledger, changes = "", ledger_changes(inspected, number)
+    if changes:
+        heading = translate("Parts of the question")
+        subtasks = "".join(_subtask(subtask, marks) for subtask, marks in changes)
+        ledger = f"<h3>{heading}</h3><ul>{subtasks}</ul>"
+    parts = [
+        f'<section id="round-{number}"><h2 dir="auto">{escape(headline)}</h2>',
+        remarks_html(round_remarks(inspected, number)),
+        "".join(_moment(store, piece, videos) for piece in (round_.evidence if round_ else ())),
+        ledger,
+        "".join(_call(call) for call in calls_in_round(store, inspected, number)),
+        "</section>",
+    ]
+    return "".join(parts)
+
+
+def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]) -> str:
+    title = videos[item.video].title if item.video in videos else translate("a deleted video")
+    score = (
+        translate("match {score}").format(score=format_number(item.score, ".2f"))
+        if isinstance(item, Evidence)
+        else ""
+    )
+    head = escape(f"{format_span(item.span)} {title}")
+    frame, image = frame_at(store, item.video, item.span.start_ms, item.ref), ""
+    if frame is not None:
+        with suppress(HomerError, OSError):
+            data = base64.b64encode(store.blobs.get(frame.blob)).decode()
+            alt = translate("Frame of the video at {time}").format(time=format_span(frame.span))
+            image = f'<img alt="{alt}" src="data:image/jpeg;base64,{data}">'
+    return (
+        f'<div class="moment">{image}<strong dir="auto">{head}</strong>'
+        f'<p dir="auto">{escape(tags_in_words(item.full_text))}</p>'
+        f'<span class="small">{score}</span></div>'
+    )
+
+
+def _subtask(subtask: Subtask, changes: Sequence[str]) -> str:
+    changed = translate("changed: {marks}").format(marks=", ".join(changes))
+    marks = f' <span class="changed">{escape(changed)}</span>'
+    answer = f" → {_isolated(tags_in_words(subtask.answer))}" if subtask.answer else ""
+    attempts = counted(subtask.attempts, "attempt")
+    facts = f"{_isolated(tags_in_words(subtask.text))} ({translate(subtask.state)}, {attempts})"
+    return f'<li dir="auto">{facts}{answer}{marks if changes else ""}</li>'
+
+
+def _isolated(text: str) -> str:
+    """Isolate text, so that it cannot change the writing direction of what follows."""
+    return f"<bdi>{escape(text)}</bdi>"
+
+
+def _call(call: ShownCall) -> str:
+    event = call.event
+    cost = f", {format_cost(event.cost_usd)}" if event.cost_usd else ""
+    took = translate("{tokens} in, {written} out{cost}").format(
+        tokens=counted(event.tokens_in, "token"),
+        written=format_number(event.tokens_out),
+        cost=cost,
+    )
+    head = escape(f"{event.purpose}: {event.model}, {took}, {format_duration(event.ms / 1000)}")
+    blocks = [(translate("Prompt, {role}").format(role=role), text) for role, text in call.messages]
+    if event.error:
+        blocks.append((translate("Error"), translate_sentence(event.error)))
+    blocks.append((translate("Reply"), call.reply))
+    texts = "".join(
+        f'<p class="small">{escape(name)}</p><pre dir="auto">{escape(text)}</pre>'
+        for name, text in blocks
+    )
+    return f"<details><summary>{head}</summary>{texts}</details>"

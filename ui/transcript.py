@@ -9,7 +9,6 @@ import streamlit as st
 
 from auth.signing_in import sign_path
 from domain.media import Video
-from domain.moments import Moment
 from domain.words import counted, format_time, translate
 from library.transcript import (
     CHAPTER,
@@ -51,6 +50,7 @@ def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
             group for group in GROUPS if st.checkbox(translate(group), value=True, key=f"l_{group}")
         ]
     if words.strip():
+        # What is sought is anywhere in the video: no window is around a moment.
         seek_token, at_ms = sought_moment(video, 0)
         found, total = find_words(state.store, video.id, words, groups)
         known = {line.id for line in found}
@@ -95,20 +95,18 @@ def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
     data = {
         "name": translate("Scenes of {title}").format(title=video.title),
         "video": video.id,
-        "scenes": [_scene(scene) for scene in scenes],
+        "scenes": [
+            {
+                "at": scene.span.start_ms,
+                "clock": format_time(scene.span.start_ms),
+                "label": f"{format_time(scene.span.start_ms)}  {scene.text}".strip(),
+                "url": sign_path(f"/image/{scene.blob}"),
+            }
+            for scene in scenes
+        ],
     }
     result = component("scenes")(key="scenes", data=data, on_picked_change=lambda: None)
     _play_picked(video, getattr(result, "picked", None))
-
-
-def _scene(scene: Moment) -> dict[str, Any]:
-    clock = format_time(scene.span.start_ms)
-    return {
-        "at": scene.span.start_ms,
-        "clock": clock,
-        "label": f"{clock}  {scene.text}".strip(),
-        "url": sign_path(f"/image/{scene.blob}"),
-    }
 
 
 def _moment(video: Video, start_ms: int) -> tuple[str, int]:
@@ -127,6 +125,7 @@ def _part(lines: Iterable[TranscriptLine], title: str = "", none: str = "") -> d
     shown = list[dict[str, Any]]()
     for line in lines:
         text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
+        # Some lines name their kind themselves.
         needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
         shown.append(
             {

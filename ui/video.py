@@ -47,7 +47,6 @@ from ui.navigation import (
     text_param,
     time_param,
 )
-from ui.outline import show_outline
 from ui.people_page import LEGEND, appearance_lane, picked_appearance
 from ui.player import (
     TONES,
@@ -59,8 +58,8 @@ from ui.player import (
     show_player,
     show_timeline,
 )
+from ui.remembered import show_memory, show_outline
 from ui.transcript import show_scenes, show_transcript
-from ui.video_memory import show_memory
 from ui.video_search import show_search
 
 CLIPS_PER_PAGE = 10
@@ -95,7 +94,6 @@ VIEWS = (EVENTS, CLIPS, MEMORY, SEARCH)
 
 
 def video_page() -> None:
-    """Draw the video that the address names."""
     st.title(translate("Video"))
     state = page_state()
     video = select_video(state.store)
@@ -115,6 +113,7 @@ def video_page() -> None:
     with st.container(key="watch"):
         left, right = st.columns([3, 2])
         with left:
+            # Only the memory follows the player: each report draws the page anew.
             show_player(video, start_ms, reports=text_param("show") == MEMORY)
             show_scenes(state, video, start_ms)
         with right:
@@ -200,7 +199,6 @@ def _show_people(store: Store, video: Video) -> None:
 
 
 def _show_gaps(stream: StreamDetails, video: Video) -> None:
-    """Draw the gaps of a live stream, with their reasons."""
     st.caption(
         escape_markdown(translate("A live stream from {source}").format(source=stream.source))
     )
@@ -362,6 +360,7 @@ def _show_clips(state: PageState, video: Video) -> None:
     stream = load_stream_details(state.store, video.id)
     for clip in shown:
         starts = [earlier.span.start_ms for earlier in shown if earlier.index == clip.index - 1]
+        # A gap is drawn before the clip that follows it, if the clip before is on this page.
         since = starts[0] if starts else 0
         for gap in stream.gaps if stream and (starts or not clip.index) else ():
             if since <= gap.span.start_ms < clip.span.start_ms:

@@ -64,7 +64,6 @@ class Sought:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is asked for."""
         return not (self.query or self.at or self.like or self.image or self.tool)
 
 
@@ -125,7 +124,6 @@ def _show_moments(state: PageState, video: Video, moments: Sequence[Evidence], k
 
 
 def _alike_button(ref: str) -> None:
-    """Draw a button that searches for images like this one."""
     st.button(
         translate("Images like this"),
         key=f"alike_{ref}",
@@ -163,6 +161,7 @@ def _form() -> Sought | None:
                 placeholder="lines=5",
             )
         sent = st.form_submit_button(translate("Search"), type="primary")
+    # An example that the address names is for one search: a form that is sent begins anew.
     like = "" if sent else text_param("like")
     sought = Sought(query.strip(), MODES[mode], at.strip(), like, image, tool, arguments.strip())
     if sent:

@@ -58,7 +58,6 @@ def words(text: str) -> list[str]:
 
 
 def is_asked(text: str) -> bool:
-    """Check whether a text is worded as a question."""
     stripped = text.strip()
     return stripped.endswith(("?", "？")) or bool(_ASKS.match(stripped))
 
@@ -201,12 +200,10 @@ def _such_as(bounds: ActionBounds) -> str:
 
 
 def _duplicate(action: Action, bounds: ActionBounds, settings: AskSettings) -> str:
-    """Refuse a near-duplicate of two earlier queries in the same mode; moves have their own rule.
-
-    The same words with another option, or at another time, are another search.
-    """
+    """Refuse a near-duplicate of two earlier queries in the same mode; moves have another rule."""
     if action.mode is Mode.NEIGHBOR:
         return ""
+    # The same words with another option, or at another time, are another search.
     same = [
         earlier.query
         for earlier in bounds.searched

@@ -210,7 +210,6 @@ def skill_lines(skills: Iterable[RoutedSkill], tone: Tone) -> str:
 
 
 def people_lines(people: Iterable[tuple[str, str]]) -> str:
-    """Return tags with their known names."""
     named = [f"{tag} is {quote_untrusted(name, 60)}" for tag, name in people]
     return "<people>" + "; ".join(named) + ".</people>" if named else ""
 
@@ -230,7 +229,6 @@ def subtask_line(subtask: Subtask | None) -> str:
 
 
 def action_line(action: Action) -> str:
-    """Return an action in words."""
     if action.kind == "answer":
         return "answer"
     return f"search {action.mode}: {quote_untrusted(action.query, 160)}"
@@ -246,11 +244,9 @@ LEFT_OUT = "(What this search found is left out here.)"
 
 
 def earlier_cards(cards: Sequence[Card]) -> list[str]:
-    """Return the texts of earlier cards, oldest first.
-
-    The last ones are whole. Of older ones the head and the best line are shown: each was read whole
-    before, and what was found in it is in the ledger and in the final evidence.
-    """
+    """Return the texts of earlier cards, oldest first; the last ones are whole."""
+    # Of older ones the head and the best line: each was read whole before, and what was found in it
+    # is in the ledger and in the final evidence.
     brief = max(0, len(cards) - WHOLE)
     shown = [*map(_brief, cards[:brief]), *cards[brief:]]
     return ["\n".join(line.text for line in card) for card in shown]
@@ -271,9 +267,10 @@ def shortened(messages: Sequence[Message], tokens: int) -> list[Message]:
     """Return a request with at most so many tokens of text, if what was found leaves them.
 
     The oldest cards go first, then the contents, then those lines of the newest card that scored
-    lowest. All marks are the harness's own: quoted words have none (``quote_untrusted``).
+    lowest.
     """
     texts = [message.content for message in messages]
+    # All marks are the harness's own: quoted words have none (``quote_untrusted``).
     found = [
         (n, card)
         for n, text in enumerate(texts)
@@ -353,7 +350,6 @@ def pictures_of(event: EvidenceRetrieved) -> tuple[Picture, ...]:
 
 
 def by_evidence(pictures: Iterable[Picture], evidence: Sequence[Evidence]) -> list[Picture]:
-    """Return the pictures that show these pieces of evidence, in their order."""
     by_ref = {picture.ref: picture for picture in pictures if picture.ref}
     return [by_ref[piece.ref] for piece in evidence if piece.ref in by_ref]
 

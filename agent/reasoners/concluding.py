@@ -62,7 +62,6 @@ class QuestionKind(StrEnum):
 
 
 def kind_of(text: str) -> QuestionKind:
-    """Return the kind of a question or subtask, by its words."""
     if _WHY.search(text):
         return QuestionKind.CAUSE
     if _LOOKS.search(text):
@@ -78,16 +77,14 @@ def as_statement(text: str) -> str:
     return bare.strip() or statement_
 
 
-def decompose(
-    question: str, options: tuple[str, ...], most: int = SUBTASKS
-) -> tuple[SubtaskDraft, ...]:
+def decompose(question: str, options: tuple[str, ...]) -> tuple[SubtaskDraft, ...]:
     """Split a question into subtasks by rule (SPEC section 2, Plan).
 
-    One subtask for each option, at most ``most``: with more options, several share a subtask.
+    One subtask for each option, at most ``SUBTASKS``: with more options, several share a subtask.
     """
     if options:
         # Groups of them that are as even as possible.
-        groups = min(max(1, most), len(options))
+        groups = min(SUBTASKS, len(options))
         starts = [len(options) * i // groups for i in range(groups + 1)]
         each = [tuple(ascii_uppercase[start:stop]) for start, stop in pairwise(starts)]
         return tuple(SubtaskDraft(text=option_text(options, one), options=one) for one in each)
@@ -124,23 +121,18 @@ def query_of(task: Subtask, question: Question) -> str:
 
 
 def ranking_text_of(task: Subtask, question: Question) -> str:
-    """Return the text that a subtask's search is ranked by.
-
-    The question itself where the query only restates it: it ranks better than a statement with a
-    gap.
-    """
+    """Return the text that a subtask's search is ranked by."""
     if not has_rule_wording(task, question):
         return query_of(task, question)
+    # Where the query only restates the question, the question ranks better: a statement has a gap.
     return question.text if task.options else task.text
 
 
 def answer_claim(question: Question, option: str | None) -> str:
-    """Return the claim that an answer's citations must support.
-
-    The question restated with the option. An open answer is quoted from its citations or worded by
-    a model: these must bear on the question.
-    """
+    """Return the claim that an answer's citations must support."""
     if option is None:
+        # An open answer is quoted from its citations or worded by a model: these must bear on the
+        # question.
         return question.text
     return statement(question.text, question.options[ascii_uppercase.index(option)])
 
@@ -221,9 +213,7 @@ def by_options(decision: DecisionContext) -> Conclusion:
 def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scores:
     """Return how strongly what was found supports each option, each piece at its best.
 
-    Pieces count that a search weighed, even if it does not show them. Evidence that a person put in
-    place of a search's result has no scores: it counts for the options of that search as the
-    strongest piece does, less where its own score is low.
+    Pieces count that a search weighed, even if it does not show them.
     """
     known: dict[str, tuple[float, ...]] = {}
     for search in searches:
@@ -236,6 +226,8 @@ def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scor
                 )
     all_scores = [score for scores in known.values() for score in scores]
     span = (min(all_scores, default=0.0), max(all_scores, default=0.0))
+    # Evidence that a person put in place of a search's result has no scores: it counts for the
+    # options of that search as the strongest piece does, less where its own score is low.
     unscored = [
         (piece, search.found.options)
         for search in searches
@@ -334,11 +326,7 @@ def supports(quotes: Iterable[Quote]) -> tuple[Support, ...]:
 def quotes_for(
     searches: Sequence[EvidenceRetrieved], held: Held, video: str = ALL
 ) -> tuple[Quote, ...]:
-    """Return what answers a part of a question, in one video or in all as one, best first.
-
-    A strategy's tool says itself whether anything is close, on a scale of its own: its best quote
-    counts, or its best line.
-    """
+    """Return what answers a part of a question, in one video or in all as one, best first."""
     quotes: list[Quote] = []
     for search in searches:
         own = [q for one in search.by_video if one.video == video for q in one.quotes]
@@ -349,6 +337,8 @@ def quotes_for(
         if tool and not search.quotes and lines:
             best = max(lines, key=lambda e: e.score)
             quotes.append(quote_of(best, best.text, best.score))
+    # A strategy's tool says itself whether anything is close, on a scale of its own: its best quote
+    # counts, or its best line.
     by_tools = any(search.mode not in {*Mode} for search in searches)
     nearest = sorted(quotes, key=lambda quote: -quote.score)[: int(by_tools)]
     return answering(quotes) or tuple(nearest)

@@ -34,8 +34,14 @@ from agent.harness.inform import (
 )
 from agent.reasoners.concluding import as_query
 from agent.reasoners.port import LLM, Assessment, CompletedRound, Conclusion, DecisionContext
-from agent.reasoners.replies import PlanReply, ReplanReply
-from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
+from agent.reasoners.replies import (
+    PlanReply,
+    ReplanReply,
+    act_form,
+    assess_form,
+    conclude_form,
+    with_short_texts,
+)
 from domain.asking import Action, Mode, Subtask, names_image
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
@@ -200,7 +206,6 @@ class LlmReasoner:
         return load_pictures(pictures[:most], self._images)
 
     def replan(self, decision: DecisionContext, reasons: tuple[str, ...]) -> Edits:
-        """Repair the plan."""
         task_prompt = prompt(
             "replan",
             ledger=_ledger(decision, decision.current),

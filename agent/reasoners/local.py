@@ -1,15 +1,21 @@
-"""The reasoner without a language model: rules decide, and answers quote memory.
+"""Reasoners that search by rules: one that quotes memory, one whose answers a small model reads.
 
-Deterministic: the same memory and question give the same decisions on any machine.
+The first is deterministic: the same memory and question give the same decisions on any machine.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from pydantic import BaseModel, Field
+
+from agent.builder import AskModel
+from agent.harness.inform import quote_untrusted
 from agent.reasoners.concluding import (
     NEAR_BEST,
     QuestionKind,
+    answering_subtasks,
     as_query,
     by_options,
     by_quotation,
@@ -18,11 +24,18 @@ from agent.reasoners.concluding import (
     query_of,
     supports,
 )
-from agent.reasoners.port import Assessment, Conclusion, DecisionContext
-from domain.asking import NOTE, QUOTED, Action, Mode, Support, answering
+from agent.reasoners.llm import Caller
+from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
+from agent.reasoners.replies import with_schema
+from domain.asking import NOTE, QUOTED, STRUCTURE, Action, Mode, Quote, Support, answering
+from domain.errors import BudgetExceeded, ModelError
 from domain.ledger import Edits, SubtaskDraft
+from domain.people import TAG
+from domain.sentences import ends_sentence, split_sentences
 from domain.skills import combined_policy
-from domain.trajectory import Neighbour, Resolution
+from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
+from domain.words import one_line
+from models.messages import prompts_beside, system, text_tokens, user
 
 MOMENTS = 20
 """Moments of the whole view that a search adds for it."""
@@ -46,7 +59,9 @@ class LocalReasoner:
         text = decision.current.text if decision.current else decision.question.text
         mode = decision.forced or available_mode(choose_mode(decision), decision)
         if mode is Mode.NEIGHBOR:
-            label = cause_of(decision.neighbours) or first_label(decision.neighbours)
+            label = cause_of(decision.neighbours) or next(
+                (n.label for n in decision.neighbours), ""
+            )
             if label:
                 return Action(kind="search", reason="along an edge", mode=mode, query=label)
             mode = available_mode(Mode.EVENT, decision)
@@ -98,10 +113,11 @@ class LocalReasoner:
 def choose_mode(decision: DecisionContext) -> Mode:
     """Choose EVENT first, then a closer look; KEYFRAME for what something looks like.
 
-    A cause is searched along a causal edge if there is one. A skill's policy comes first.
+    A cause is searched along a causal edge if there is one.
     """
     task = decision.current
     first = task is None or task.attempts <= 1
+    # A skill's policy comes first.
     known = combined_policy(decision.skills).modes
     if known and task is not None:
         return known[min(max(1, task.attempts), len(known)) - 1]
@@ -125,9 +141,133 @@ def available_mode(mode: Mode, decision: DecisionContext) -> Mode:
 def cause_of(neighbours: Sequence[Neighbour]) -> str:
     """Return the label of what caused the focus; "" if no edge says so."""
     causes = [n for n in neighbours if n.relation in CAUSAL and not n.outgoing]
-    return first_label(causes)
+    return next((n.label for n in causes), "")
 
 
-def first_label(neighbours: Sequence[Neighbour]) -> str:
-    """Return the first neighbour's label, or ""."""
-    return next((n.label for n in neighbours), "")
+# The reasoner of a small language model: rules search, and one call reads what was found.
+#
+# A model of a few billion parameters plans and searches worse than rules do, and each call takes
+# it seconds; but it answers in a sentence, and reads lists and slides. It hardly ever says that
+# nothing answers, so that is left to rules. It also names chapters, and says what is in them.
+
+
+prompt = prompts_beside(__file__)
+
+LINES, LINE = 8, 240
+"""Lines that are read, and characters of each: a processor reads some 80 tokens a second."""
+ANSWER = 240
+"""Characters of an answer, at most."""
+CHAPTER = 1_200
+"""Tokens of the lines of a chapter that are read, at most: with the rules some 1,500."""
+NOT_TOLD = re.compile(r"\W*(?:not (?:told|mentioned|stated|given|specified)\b|none\W*$)", re.I)
+_FIGURES = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+class ReadReply(BaseModel):
+    """An answer, and the numbers of the lines that it rests on."""
+
+    answer: str
+    lines: list[int] = Field(default_factory=list)
+
+
+class ChapterReply(BaseModel):
+    """The title of a chapter, as in a table of contents, and what is in it."""
+
+    title: str = Field(json_schema_extra={"maxLength": 60})
+    summary: str = Field(json_schema_extra={"maxLength": ANSWER})
+
+
+class ReadingReasoner(LocalReasoner):
+    """Searches by rules, and answers with one call that reads the best quotes of all searches.
+
+    Args:
+        caller: makes the call.
+    """
+
+    name = "reader"
+    note = ""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Answer in a sentence from the lines that it cites, one of which is likely to answer."""
+        quoted, quotes = super().conclude(decision), offered(decision)
+        told = any(quote.kind == STRUCTURE for quote in quotes)
+        # Where no line is likely to answer, nothing is read: of the answers that such a model gives
+        # all the same, few are right. What is told of structure is in words already, and options
+        # are compared by rules.
+        if decision.question.options or told or quoted.not_in_memory or not quotes:
+            return quoted
+        lines = "\n".join(
+            f"{number}. ({quote.span}) {quote_untrusted(quote.text, LINE)}"
+            for number, quote in enumerate(quotes, 1)
+        )
+        form = ReadReply.model_json_schema()
+        form["properties"]["answer"]["maxLength"] = ANSWER
+        form["properties"]["lines"] |= {"maxItems": 4}
+        form["properties"]["lines"]["items"] = {"enum": list(range(1, len(quotes) + 1))}
+        asked = user(f"<lines>\n{lines}\n</lines>\nQuestion: {decision.question.text}")
+        try:
+            reply = self._caller.ask(
+                "read",
+                [system(prompt("read")), asked],
+                with_schema(ReadReply, form),
+                round=decision.round,
+                temperature=0.0,
+                last=True,
+            )
+        except (Unreadable, BudgetExceeded):
+            return quoted
+        cited = [quotes[n - 1] for n in dict.fromkeys(reply.lines) if 0 < n <= len(quotes)]
+        text = reply.answer.strip()
+        if not text or NOT_TOLD.match(text) or not cited:
+            return Conclusion(text="", not_in_memory=True, ranked=quoted.ranked)
+        known = [decision.question.text, *(quote.text for quote in cited)]
+        if not answering(cited) or not _stands(text, known):
+            return quoted
+        refs = tuple(dict.fromkeys(ref for quote in cited for ref in quote.refs))
+        ranked = tuple(dict.fromkeys([*refs, *quoted.ranked]))
+        return Conclusion(
+            text=text, refs=refs, ranked=ranked, sure=max(quote.score for quote in cited)
+        )
+
+
+def offered(decision: DecisionContext) -> list[Quote]:
+    """Return the quotes of all searches that the ledger holds, best first, none within another."""
+    held = {piece.ref for piece in decision.held}
+    tasks = {task.id for task in answering_subtasks(decision.ledger.subtasks)}
+    found: list[EvidenceRetrieved] = [s.found for s in decision.searches if s.subtask in tasks]
+    several = [quote for search in found for one in search.by_video for quote in one.quotes]
+    known = [quote for search in found for quote in search.quotes] + several
+    chosen: list[Quote] = []
+    for quote in sorted(known, key=lambda quote: -quote.score):
+        new = not any(quote.text in other.text for other in chosen)
+        if new and held.issuperset(quote.refs) and len(chosen) < LINES:
+            chosen.append(quote)
+    return chosen
+
+
+def worded_chapter(model: AskModel, lines: Sequence[str]) -> tuple[str, str] | None:
+    """Return a chapter's title and a sentence or two on it, by one call that reads its lines.
+
+    Of many lines some are read, evenly. None where there is no reply, or what it says is not there.
+    """
+    shown = [quote_untrusted(line, LINE) for line in lines]
+    shown = shown[:: text_tokens("\n".join(shown)) // CHAPTER + 1]
+    asked = user("\n".join(["<lines>", *shown, "</lines>"]))
+    try:
+        reply = model.ask("chapter", [system(prompt("chapter")), asked], ChapterReply)
+    except (ModelError, BudgetExceeded):
+        return None
+    title, said = one_line(reply.title).strip(" ."), split_sentences(one_line(reply.summary))
+    if said and not ends_sentence(said[-1]):  # It was cut.
+        said = said[:-1]
+    known = title and said and _stands(" ".join([title, *said]), lines)
+    return (title, " ".join(said[:2])) if known else None
+
+
+def _stands(text: str, known: Sequence[str]) -> bool:
+    """Check that every figure and tag of a text is in what it rests on."""
+    said, there = ({*_FIGURES.findall(one), *TAG.findall(one)} for one in (text, " ".join(known)))
+    return said <= there

@@ -56,46 +56,49 @@ class CompletedSearch(Frozen):
 
 
 class DecisionContext(Frozen):
-    """All that a reasoner may look at when it decides.
-
-    ``evidence``: everything retrieved so far, in order of first retrieval; ``searches``: the result
-    of each search, in order; ``support``: the scores of evidence so far; ``complaint``: what was
-    wrong with the last reply; ``final``: this is the last round. ``neighbours``: the segments that
-    the focus has edges to; ``people``: names by tag. ``seconds`` and ``tokens``: what is left of
-    the budget. ``planned``: the latest plan as it was made or repaired. ``modes``: the available
-    search modes. ``skills``: those that apply now, cautionary ones only once the search goes badly.
-    ``pictures``: the images of the searches so far, the latest search's first. ``notes``: what the
-    actions so far carry over, oldest first. ``answered``: the action that ended the rounds, if one
-    did. ``contents``: what happens when, a line an event; ``guesses``: an open question is answered
-    with what is likeliest rather than "not in memory".
-    """
+    """All that a reasoner may look at when it decides."""
 
     question: Question
     view: MemoryView
     ledger: Ledger = Ledger()
+    # The latest plan as it was made or repaired.
     planned: Ledger = Ledger()
     current: Subtask | None = None
     round: int = 0
     focus: Focus | None = None
     steps: tuple[CompletedRound, ...] = ()
+    # Everything retrieved so far, in order of first retrieval.
     evidence: tuple[Evidence, ...] = ()
+    # The result of each search, in order, and the scores of evidence so far.
     searches: tuple[CompletedSearch, ...] = ()
     support: tuple[SupportScored, ...] = ()
     found: EvidenceRetrieved | None = None
+    # The segments that the focus has edges to.
     neighbours: tuple[Neighbour, ...] = ()
     hints: tuple[str, ...] = ()
+    # What was wrong with the last reply.
     complaint: str = ""
     forced: Mode | None = None
+    # The available search modes.
     modes: tuple[Mode, ...] = tuple(Mode)
+    # This is the last round.
     final: bool = False
+    # Names by tag.
     people: tuple[tuple[str, str], ...] = ()
+    # Those that apply now, cautionary ones only once the search goes badly.
     skills: tuple[RoutedSkill, ...] = ()
+    # The images of the searches so far, the latest search's first.
     pictures: tuple[Picture, ...] = ()
+    # What the actions so far carry over, oldest first.
     notes: tuple[str, ...] = ()
+    # The action that ended the rounds, if one did.
     answered: Action | None = None
+    # What is left of the budget.
     seconds: float = 0.0
     tokens: int = 0
+    # What happens when, a line an event.
     contents: tuple[str, ...] = ()
+    # An open question is answered with what is likeliest rather than "not in memory".
     guesses: bool = False
 
     @property

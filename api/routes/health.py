@@ -36,6 +36,7 @@ class DatabaseHealth:
         now = asyncio.get_running_loop().time
         async with self._check_lock:
             if now() - self._checked_at >= CACHE_S:
+                # Not among the threads of requests: on a busy server none would be left.
                 limiter = CapacityLimiter(1)
                 self._available = await to_thread.run_sync(self._check, limiter=limiter)
                 self._checked_at = now()

@@ -11,13 +11,11 @@ from pydantic_core import to_jsonable_python
 
 from benchmarks.perception.metrics import COLLAR_MS, TOLERANCE_MS, Cuts, SpeakerErrors
 from benchmarks.perception.report import PerceptionReport, evaluate_perception, total
-from cli.console import say, say_json, say_table
-from cli.edge import ErrorBoundary
-from cli.options import Json, Profile
-from cli.progress import meter
+from cli.commands import ErrorBoundary, Json, Profile
+from cli.console import meter, say, say_json, say_table
 from cli.reports import bar_lines
 from domain.words import plain_line
-from evals.export import write
+from evals.report_formats import write
 from models.profile import load_profile
 from store.home import Home
 

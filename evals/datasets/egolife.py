@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PositiveInt, TypeAdapter
 from domain.time import TimeSpan
 from evals.dataset import Counts, Dataset, DatasetSource
 from evals.datasets.files import LETTERED, file_in, first_in, instant, ms
-from evals.datasets.published import Form, Row
+from evals.datasets.specifications import Form, Row
 from memory.captions import DAY_S
 
 CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
@@ -44,17 +44,15 @@ TIME: TypeAdapter[str] = TypeAdapter(
 def captions_of(root: Path, person: str) -> Path | None:
     """Find the captions of a person's week: in a file of the person's name, or in ``CAPTIONS``.
 
-    ``CAPTIONS`` holds those of the person that EgoLifeQA is about.
-
     Raises:
         InputError: the name, or a link, leads out of the folder.
     """
+    # ``CAPTIONS`` holds those of the person that EgoLifeQA is about.
     files = (f"{person}.jsonl.gz", *((CAPTIONS,) if person in (PERSON, TITLE) else ()))
     return first_in(root, [name for file in files for name in (file, file.removesuffix(".gz"))])
 
 
 def egolife_question(row: Row) -> dict[str, Any]:
-    """Read a question of the authors' file."""
     asked = row.inner("query_time")
     return {
         "id": row.text("ID"),
@@ -70,8 +68,7 @@ def egolife_question(row: Row) -> dict[str, Any]:
 def targets(raw: Any) -> Iterator[TimeSpan]:
     """Yield the spans of a ``target_time``; unreadable parts are skipped.
 
-    It is ``{date, time}`` or ``{date, time_list}``, or a list of these. A ``time`` of two stamps is
-    a span, any other number of stamps are moments; a stamp may be preceded by its day.
+    It is ``{date, time}`` or ``{date, time_list}``, or a list of these.
     """
     for target in raw if isinstance(raw, list) else [raw]:
         if isinstance(target, dict):
@@ -79,10 +76,12 @@ def targets(raw: Any) -> Iterator[TimeSpan]:
             words = " ".join(map(str, listed)) if isinstance(listed, list) else target.get("time")
             day, stamps = 0, list[int]()
             for match in _STAMP.finditer(f"{target.get('date', '')} {words}"):
+                # A stamp may be preceded by its day.
                 if match[1]:
                     day = int(match[1])
                 elif day:
                     stamps.append(clock_ms(day, match[2]))
+            # A ``time`` of two stamps is a span, any other number of stamps are moments.
             is_span = listed is None and len(stamps) == 2 and stamps[0] < stamps[1]
             yield from [TimeSpan.of(*stamps)] if is_span else map(instant, stamps)
 

@@ -364,5 +364,4 @@ def instant(start_ms: int) -> TimeSpan:
 
 
 def youtube(key: str) -> str:
-    """Return the address of a YouTube video."""
     return f"https://www.youtube.com/watch?v={key}"

@@ -29,7 +29,7 @@ from evals.datasets.files import (
     without_labels,
     youtube,
 )
-from evals.datasets.published import Form, Row
+from evals.datasets.specifications import Form, Row
 
 OPTIONS: TypeAdapter[tuple[str, ...]] = TypeAdapter(
     Annotated[tuple[Words, ...], Field(min_length=2, max_length=26)]
@@ -149,7 +149,6 @@ CHOICE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=-1, le=25)])
 
 
 def longvideobench_question(row: Row) -> dict[str, Any]:
-    """Read a question of LongVideoBench."""
     length = row.text("duration_group", default="")
     right = row.get(CHOICE, "correct_choice", default=-1)
     return {
@@ -196,7 +195,6 @@ INDEX: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=10**9)])
 
 
 def lifelong_question(row: Row) -> dict[str, Any]:
-    """Read a question of MM-Lifelong."""
     clues = row.get(INTERVALS, "total_intervals", default=())
     times = ((ms(start), ms(end)) for start, end in clues)
     return {
@@ -217,7 +215,6 @@ CHOICES = 5
 
 
 def nextqa_question(row: Row) -> dict[str, Any]:
-    """Read a question of NExT-QA."""
     video, named, kind = row.text("video"), row.get(WORDS, "id", "qid"), row.text("type")
     right = row.text("answer").strip().upper()
     columns = [row.text(f"a{n}", default="") for n in range(CHOICES)]

@@ -23,7 +23,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Counts, DatasetSource
 from evals.datasets.files import SECONDS, SEVERAL, Words, letter, ms
-from evals.datasets.published import Form, Row
+from evals.datasets.specifications import Form, Row
 
 CLIP_MS = 30_000
 """Length of M3-Bench's clips; ``before_clip`` counts them from 0."""
@@ -170,7 +170,6 @@ def _folders(row: Row) -> Sequence[str]:
 
 
 def streaming_question(row: Row) -> dict[str, Any]:
-    """Read a question of StreamingBench."""
     asked, name = parse_clock(row.get(CLOCK, "time_stamp")), "ground_truth_time_stamp"
     # When what is to be seen is there, if the answer is to wait for it.
     due = parse_clock(row.get(CLOCK, name)) if row.fields.get(name) else None
@@ -187,15 +186,12 @@ def streaming_question(row: Row) -> dict[str, Any]:
 
 
 def joined_options(options: list[str]) -> tuple[str, ...]:
-    """Return options without letters, with parts torn off by a line break joined again.
-
-    Only a list that is too long was torn, or repeats itself: the first of each letter counts, and
-    they are sorted by letter.
-    """
+    """Return options without letters, with parts torn off by a line break joined again."""
     if not options or not _LABEL.match(options[0]):
         return tuple(options)
     if len(options) <= 4:
         return tuple(_LABEL.sub("", option, count=1).strip() for option in options)
+    # Only a list that is too long was torn, or repeats itself: the first of each letter counts.
     joined: dict[str, list[str]] = {}
     current: list[str] = []
     for option in options:

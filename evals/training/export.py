@@ -1,26 +1,33 @@
-"""Exports training data: a folder that is complete, or not there."""
+"""Training data as a folder that is complete or not there, and the environment to train in.
+
+The environment has a strategy's tools over the view of a question.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Optional
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 
-from agent.strategy import Strategy
-from domain.asking import Evidence, Question
+from agent.strategy import RunNamedTool, Strategy, Tool, ToolUse
+from domain.asking import Action, Evidence, Question
 from domain.base import Frozen
 from domain.errors import InputError
+from domain.memories import MemoryView
 from domain.rights import Deed
 from domain.time import format_clock
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved
+from models.profile import Profile
 from store.files import make_private, open_private
 from store.queries.learning import judged_records
 from store.queries.rights import record_deed
@@ -106,19 +113,18 @@ class Recipe(Frozen):
     right: float = 1.0
 
     def grpo_arguments(self) -> dict[str, Any]:
-        """Return the arguments of TRL's ``GRPOConfig``: the rest is TRL's default.
-
-        One group is on the device at a time; advantages are normalised by mean and deviation of
-        the group (Shao et al., 2024, section 4.1.2).
-        """
+        """Return the arguments of TRL's ``GRPOConfig``: the rest is TRL's default."""
         return {
             "num_generations": self.group,
             "beta": self.kl,
             "learning_rate": self.learning_rate,
             "warmup_steps": self.warmup_steps,
+            # One group is on the device at a time.
             "per_device_train_batch_size": self.group,
             "gradient_accumulation_steps": self.batch // self.group,
             "loss_type": "grpo",
+            # Advantages are normalised by mean and deviation of the group (Shao et al., 2024,
+            # section 4.1.2).
             "scale_rewards": "group",
         }
 
@@ -332,3 +338,102 @@ def right_answers(completions: Sequence[Messages], answer: Sequence[str], **_: A
         given = boxed_letter(str(last.get("content") or "")) if written else ""
         rewards.append(right if letter and given == letter else 0.0)
     return rewards
+
+
+# TRL's ``GRPOTrainer`` makes instances of a class, resets each with a row of the data set, and
+# offers its public methods as tools. What they do and take, it reads from signatures and
+# docstrings, which are made here of the tools' own descriptions and arguments.
+
+
+_TYPES: Mapping[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+
+class MemoryEnvironment:
+    """The memory as one question sees it; tools are added by ``environment_of``."""
+
+    _strategy: Strategy
+    _run: RunNamedTool
+
+    def __init__(self) -> None:
+        self._view: MemoryView | None = None
+        self._seen: frozenset[str] = frozenset()
+
+    def reset(self, view: str, **_: Any) -> None:
+        """Begin anew with the view of a question, as JSON."""
+        self._view, self._seen = MemoryView.model_validate_json(view), frozenset()
+
+
+def environment_of(
+    strategy: Strategy, profile: Profile, run: RunNamedTool
+) -> type[MemoryEnvironment]:
+    """Return the class of environments with a strategy's tools.
+
+    Args:
+        strategy: whose tools; those that the profile has no models for are not offered.
+        profile: the models. Tools ask no language model.
+        run: runs tools on the library.
+    """
+    offered = strategy.tools_for(profile)
+    tools = [tool for tool in strategy.switched_on if tool.name in offered]
+    body: dict[str, Any] = {tool.name: _method(tool) for tool in tools}
+    body |= {"_strategy": strategy, "_run": staticmethod(run)}
+    return type(MemoryEnvironment.__name__, (MemoryEnvironment,), body)
+
+
+def _method(tool: Tool) -> Callable[..., str]:
+    """Return the method that uses a tool, with the signature and docstring of its arguments."""
+
+    def use(self: MemoryEnvironment, **arguments: Any) -> str:
+        if self._view is None:
+            raise ValueError("the environment was not reset")
+        given = {name: value for name, value in arguments.items() if value is not None}
+        action = Action(kind="search", query=str(given.pop("query", "")), arguments=given)
+        use = ToolUse(seen=self._seen, without=self._strategy.without)
+        found = self._run(self._strategy, tool, self._view, tool.parse(action), use)
+        self._seen |= {one.ref for one in found.evidence}
+        return found_text(found.evidence, nothing_close=found.nothing_close)
+
+    method = FunctionType(use.__code__, use.__globals__, tool.name, None, use.__closure__)
+    schema = tool.arguments.model_json_schema()
+    parameters = [_parameter(name, part, schema) for name, part in schema["properties"].items()]
+    ordered = sorted(parameters, key=lambda one: one.default is not inspect.Parameter.empty)
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature([itself, *ordered], return_annotation=str)
+    method.__kwdefaults__ = None
+    method.__annotations__ = {one.name: one.annotation for one in ordered} | {"return": str}
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    # Describe a tool and its arguments in Google's style, which chat templates parse.
+    arguments = []
+    for name, part in schema["properties"].items():
+        text = str(part.get("description") or ("what to look for" if name == "query" else name))
+        arguments.append(f"    {name}: {' '.join(text.split())}")
+    described = " ".join(tool.description.split())
+    listed = "\n".join(arguments)
+    method.__doc__ = (
+        f"{described}\n\nArgs:\n{listed}\n\nReturns:\n    What was found, with refs and times.\n"
+    )
+    return method
+
+
+def _parameter(name: str, part: Mapping[str, Any], schema: Mapping[str, Any]) -> inspect.Parameter:
+    """Return the parameter of an argument, given its part of the tool's JSON schema."""
+    # The Python type of a part of a JSON schema: its first kind that is not null.
+    choices = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
+    chosen = choices[0] if choices else part
+    if "$ref" in chosen:
+        chosen = schema["$defs"][chosen["$ref"].rsplit("/", 1)[-1]]
+    kind = _TYPES.get(str(chosen.get("type", "string")), str)
+    required = name in schema.get("required", ())
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=inspect.Parameter.empty if required else None,
+        annotation=kind if required else Optional[kind],  # noqa: UP045 - `|` needs a type
+    )

@@ -9,8 +9,7 @@ from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 from domain.errors import InputError
-from evals.training.environment import environment_of
-from evals.training.export import read_manifest, read_prompts, right_answers
+from evals.training.export import environment_of, read_manifest, read_prompts, right_answers
 from graphs.context_factory import StrategyTools
 from strategies.registry import find_strategy
 

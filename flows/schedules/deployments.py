@@ -1,7 +1,7 @@
 """Schedules as Prefect deployments, which hold their only state.
 
 Commands, the app and Prefect's own pages thus change the same objects. Import this module only
-after Prefect's environment is set; ``flows.schedules.api`` opens it.
+after Prefect's environment is set; ``flows.schedules.kinds`` opens it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from flows.schedules.kinds import (
     parse_schedule,
     schedule_digest,
 )
-from services.prefect import library_tag_name, schedule_name, work_pool_name
+from services.supervisor import library_tag_name, schedule_name, work_pool_name
 
 AT_ONCE = 2
 """How many scheduled jobs run at a time, so that a back-up need not wait for a folder."""

@@ -209,7 +209,6 @@ class _Limits:
         self.in_time()
 
     def in_time(self) -> None:
-        """Stop when the time limit is exceeded."""
         if time.monotonic() > self._deadline:
             self._stop(f"it takes longer than {LONGEST_S / 3600:g} hours")
 
@@ -364,7 +363,7 @@ def unrecorded_files(store: Store, files: Sequence[FileStamp]) -> list[FileStamp
 
 
 def watch_new_files(
-    workspace: Workspace, ready: Iterable[FileStamp], listener: Listener, *, direct: bool = False
+    workspace: Workspace, ready: Iterable[FileStamp], listener: Listener
 ) -> Iterator[Watched]:
     """Watch files, and record each of them unless a later run may do better.
 
@@ -374,7 +373,7 @@ def watch_new_files(
         if was_deleted(workspace.store, file.path):
             outcomes = iter([Watched(path=str(file.path))])
         else:
-            outcomes = watch_files(workspace, [file.path], listener, direct=direct)
+            outcomes = watch_files(workspace, [file.path], listener)
         for outcome in outcomes:
             why = outcome.error or None
             if outcome.failed:

@@ -1,7 +1,8 @@
-"""The kinds of schedules: what each does, its options, and its default time.
+"""The kinds of schedules (what each does, its options, its default time), and access to them.
 
 A new kind consists of a Prefect flow with its options as parameters, a model of these options, and
 a line in ``KINDS``. The flow is given by its path and imported only by the process that runs it.
+Schedules are opened through Prefect's API, whose server is started if necessary.
 """
 
 from __future__ import annotations
@@ -9,18 +10,29 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Self, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_origin
 
+import httpx
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
 from domain.base import Frozen, first_problem
 from domain.built import PeriodKind
 from domain.errors import InputError, NotFound, SetupError
 from domain.watching import When, parse_when
+from flows.executors import report_to_prefect
+from flows.video_locks import end_interrupted_streams
+from services.supervisor import ScheduleWorker, api_url, library_id, work_pool_name
+from store.database import open_store
+from store.home import Home
+
+if TYPE_CHECKING:
+    from flows.schedules.deployments import ScheduleDeployments
+
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
@@ -272,3 +284,60 @@ def declared_schedules(config: Path) -> dict[str, ScheduleDraft]:
 def schedule_digest(schedule: ScheduleDraft) -> str:
     """Return a digest that shows whether the schedule has been changed in the file."""
     return f"homer.toml {hashlib.sha256(schedule.model_dump_json().encode()).hexdigest()[:16]}"
+
+
+# Access to the schedules.
+
+
+@contextmanager
+def open_schedules(
+    home: Home, api: str | None = None, *, look: bool = False
+) -> Iterator[ScheduleDeployments]:
+    """Open the schedules of a library, with those of ``homer.toml`` and the default ones.
+
+    Args:
+        api: Prefect's API; None: that of ``$PREFECT_API_URL``, else Homer's own server, started.
+        look: only read the schedules; create and change nothing.
+
+    Raises:
+        SetupError: the server does not start or cannot be reached, ``homer.toml`` is wrong, or
+            the library cannot be opened.
+    """
+    with open_store(home) as store:
+        library = library_id(store)
+    with report_to_prefect(home, api or api_url(home)):
+        # Prefect reads its settings when it is imported: now they are set.
+        from prefect.client.orchestration import get_client
+
+        from flows.schedules.deployments import ScheduleDeployments
+
+        try:
+            with get_client(sync_client=True) as client:
+                deployments = ScheduleDeployments(client, library)
+                if not look:
+                    deployments.begin(declared_schedules(home.config))
+                yield deployments
+        except httpx.HTTPError as error:
+            raise SetupError(f"Prefect's server cannot be reached or refused: {error}") from error
+
+
+def start_schedules(home: Home, api: str) -> str:
+    """Start the worker that runs the schedules; return the address of its health check.
+
+    First the state of an earlier worker is cleaned up: runs whose process is gone are marked as
+    crashed, interrupted streams as ended, and of the missed runs of each schedule only the last
+    is kept.
+
+    Raises:
+        SetupError: the worker does not start, or ``homer.toml`` is wrong.
+    """
+    with open_store(home) as store:
+        library = library_id(store)
+        end_interrupted_streams(store)
+    with open_schedules(home, api) as deployments:
+        # It imports Prefect, whose settings are set by now.
+        from flows.prefect_executor import mark_dead_runs
+
+        mark_dead_runs(library)
+        deployments.skip_missed(datetime.now(UTC))
+    return ScheduleWorker(home).start(api, work_pool_name(library))

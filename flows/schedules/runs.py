@@ -1,7 +1,7 @@
-"""The flows that schedules run. Their results are the messages of their states in Prefect.
+"""The flows that schedules and work pools run.
 
-Import this module only after Prefect's environment is set
-(``services.prefect.prefect_environment``).
+Results of schedules are the messages of their states in Prefect. Import this module only after
+Prefect's environment is set (``services.supervisor.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from prefect import Flow, flow
@@ -18,14 +19,17 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from domain.errors import HomerError
-from domain.settings import WorkSettings
-from flows.prefect_executor import prefect_executor
+from domain.settings import Subtitles, WorkSettings
+from domain.watching import Watched
+from flows import watching
+from flows.ingest_video import open_video
+from flows.perception_workers import WorkerPool
+from flows.prefect_executor import label_run, prefect_executor
 from flows.schedules import work
 from flows.schedules.kinds import kind_named
 from flows.schedules.work import JobReport
 from flows.watching import SilentListener
 from flows.workspace import Workspace, open_workspace
-from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
 from telemetry.logs import set_up_telemetry
@@ -89,3 +93,23 @@ backup = _flow_of(
     "backup", lambda workspace, options: work.backup(workspace, options, datetime.now())
 )
 check = _flow_of("check", lambda workspace, _: work.check(workspace))
+
+
+# The ingestion of a video for work pools; a command runs the same steps in its process
+# (``flows.watching``).
+
+
+@flow(name="ingest", flow_run_name="{path}", validate_parameters=False)
+def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = None) -> Watched:
+    """Watch the video of ``path``, from the clip where an earlier run stopped."""
+    label_run()
+    with bind_ids(flow_run=str(flow_run.id)):
+        set_private_umask()
+        set_up_telemetry(Home.default())
+        with (
+            open_workspace(profile) as workspace,
+            open_video(workspace, Path(path), subtitles=subtitles) as ingestion,
+            WorkerPool(workspace.settings.work) as pool,
+            prefect_executor(workspace.settings.work, workspace.home) as executor,
+        ):
+            return watching.watch(ingestion, executor, pool, SilentListener())

@@ -22,7 +22,7 @@ from flows.check import VideoCheck, check_memory
 from flows.executors import Executor
 from flows.learning import learn_in_batches
 from flows.recap import recap_model, write_recap
-from flows.retention import retain as run_retention
+from flows.removal import retain as run_retention
 from flows.schedules.fetching import (
     FetchArchive,
     fetch_all,

@@ -77,7 +77,6 @@ def presence(clips: Iterable[WatchedClip], span: TimeSpan) -> Presence:
 
 
 def since_log(before: Presence, now: Presence) -> str:
-    """Return how an event differs from the one before."""
     new = [one for one in now.all if one not in before.all][:NAMED]
     gone = [one for one in before.all if one not in now.all][:NAMED]
     parts = [f"new {', '.join(new)}" if new else "", f"gone {', '.join(gone)}" if gone else ""]
@@ -105,7 +104,6 @@ class EventReply(StrictReply):
 
     @property
     def text(self) -> str:
-        """The caption on one line."""
         return one_line(self.caption)
 
     def complaints(self, material: Iterable[str]) -> list[str]:

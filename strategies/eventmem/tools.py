@@ -16,7 +16,7 @@ from retrieval.keyframe_mode import image_evidence
 from strategies.asked import documents_found
 from strategies.event_documents import EVENT, OPEN, DocumentIndexes, EventDocuments, FoundDocument
 from strategies.eventmem.event_memory import Recall
-from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT
+from strategies.eventmem.strategy import DETECT, OCR, SEARCH, SHORT
 from strategies.kept_frames import TEXT, FrameReader, KeptFrame, counted
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -54,26 +55,25 @@ class KeyframeArguments(ModeArguments):
     span: TimeSpan | None = Field(default=None, description="the time of the images")
 
 
-def mode_tool(mode: Mode) -> Tool:
-    arguments = KeyframeArguments if mode is Mode.KEYFRAME else ModeArguments
-    return Tool(str(mode), DESCRIPTIONS[mode], arguments)
-
-
 def open_modes(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the four modes, which share their retrievers."""
     retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
-    return {str(mode): _runner(retrievers, mode) for mode in Mode}
 
-
-def _runner(retrievers: Retrievers, mode: Mode) -> RunTool:
-    def run(view: MemoryView, arguments: ModeArguments, use: ToolUse) -> Retrieval:
+    def run(mode: Mode, view: MemoryView, arguments: ModeArguments, use: ToolUse) -> Retrieval:
         span = arguments.span if isinstance(arguments, KeyframeArguments) else None
         return retrievers.search(view, mode, arguments.query, arguments.focus, use.seen, span=span)
 
-    return run
+    return {str(mode): partial(run, mode) for mode in Mode}
 
 
-MODE_TOOLS = tuple(map(mode_tool, Mode))
+MODE_TOOLS = tuple(
+    Tool(
+        str(mode),
+        DESCRIPTIONS[mode],
+        KeyframeArguments if mode is Mode.KEYFRAME else ModeArguments,
+    )
+    for mode in Mode
+)
 
 
 STRATEGY = Strategy(

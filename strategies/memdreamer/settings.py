@@ -104,10 +104,6 @@ def _bare(value: Any) -> Any:
     return value.strip().strip("[]") if isinstance(value, str) else value
 
 
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, int | float) else value
-
-
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -116,7 +112,9 @@ Node = Annotated[str, BeforeValidator(_bare), StringConstraints(pattern=r"^n[1-9
 """The ref of a node, as in n12."""
 Vertex = Annotated[str, BeforeValidator(_bare), StringConstraints(pattern=r"^[ne][1-9]\d{0,17}$")]
 """The ref of a node or an entity, as in n12 or e7."""
-Clock = Annotated[str, BeforeValidator(_text)]
+Clock = Annotated[
+    str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)
+]
 """A time of the video: MM:SS, H:MM:SS or dN H:MM:SS."""
 NodeType = Literal["entity", "event", "text"]
 """What is searched: entities, micro-events, screen text."""
@@ -178,12 +176,10 @@ class TimeArguments(ShownArguments):
 
     @property
     def start_ms(self) -> int:
-        """Return the start in milliseconds."""
         return parse_clock(self.start)
 
     @property
     def end_ms(self) -> int:
-        """Return the end in milliseconds."""
         return parse_clock(self.end)
 
     @model_validator(mode="after")

@@ -11,15 +11,14 @@ from pydantic import Field
 
 from agent.harness.inform import question_lines, quote_untrusted
 from agent.reasoners.port import CompletedSearch
-from agent.reasoners.replies import BaseReply, Text, Texts, refs_in
-from agent.reasoners.reply_schemas import cited, narrowed, one_of
+from agent.reasoners.replies import BaseReply, Text, Texts, cited, narrowed, one_of, refs_in
 from agent.strategy import Tool
 from domain.asking import Action, Evidence, Question
 from domain.trajectory import EvidenceRetrieved
 from domain.words import one_line
 from models.messages import prompts_beside
+from strategies.memdreamer.hierarchy_view import macros_named
 from strategies.memdreamer.settings import GET_SUBGRAPH, SEARCH_NODES
-from strategies.memdreamer.shown import macros_named
 from strategies.policy_parts import after_complaint
 
 prompt = prompts_beside(__file__)

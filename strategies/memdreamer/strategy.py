@@ -1,13 +1,28 @@
-"""The MemDreamer strategy as it is registered: a hierarchy above graphs, seven tools, one note."""
+"""The MemDreamer strategy as it is registered, and its policies.
+
+Seven tools look into a hierarchy above graphs: a language model uses one a round, or rules walk:
+a search, what it is in, and what is next to it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from agent.model_calls import Calls
+from agent.reasoners.concluding import QuestionKind, kind_of
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
+from agent.reasoners.replies import ConcludeReply, conclude_form
 from agent.strategy import AgentPolicy, PolicyParts, Strategy, Tool
+from domain.asking import Action
 from domain.built import OutlineLevel
 from domain.later import Later
+from domain.trajectory import EvidenceRetrieved
+from models.messages import prompts_beside
 from strategies.memdreamer import settings
+from strategies.memdreamer.hierarchy_view import macros_named
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, VERTEX_KINDS
-from strategies.memdreamer.policy import FixedWalk, NotePolicy
+from strategies.memdreamer.steps import conclude_page, step_form, step_page, step_system, unopened
+from strategies.policy_parts import AskingPolicy, RuleWalk
 
 NAME = "memdreamer"
 SETTINGS = settings.HierarchySettings()
@@ -15,6 +30,180 @@ SETTINGS = settings.HierarchySettings()
 LOOK, BUILD = Later("strategies.memdreamer.tools"), Later("strategies.memdreamer.builder")
 REPAIRS = 1
 """How often a reply that cannot be used is sent back."""
+
+
+prompt = prompts_beside(__file__)
+
+# MemDreamer's policy with a language model: a tool a round, and one note that goes on.
+#
+# Each request has the question, the newest note, the list of searches and what the last one showed;
+# what earlier ones showed is gone.
+
+WHOLE_VIDEO = "what the video is as a whole, before the first round"
+STUCK = "no reply was an action that can be carried out"
+
+
+class NotePolicy(AskingPolicy):
+    """Decides and answers by calls to the language model.
+
+    Args:
+        parts: what a policy may use.
+    """
+
+    def __init__(self, parts: PolicyParts, calls: Calls) -> None:
+        super().__init__(parts, calls)
+        self._rounds = parts.settings.rounds - 1
+        self._tools = settings.usable_tools(parts.tools, parts.without)
+        self._names = tuple(tool.name for tool in self._tools)
+        self._scored = frozenset(self._names) - {settings.SEARCH_NODES}
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Look at the whole by code; then use the tool that the model names, or answer."""
+        if not decision.searches:
+            # The look at root and super events; without the hierarchy, a search.
+            mode = (
+                settings.GET_SUMMARY
+                if settings.GET_SUMMARY in self._names
+                else settings.SEARCH_NODES
+            )
+            return Action(
+                kind="search", reason=WHOLE_VIDEO, mode=mode, query=decision.question.text
+            )
+        if all(search.found.refused for search in decision.searches):
+            return Action(kind="answer", reason="nothing can be searched", not_in_memory=True)
+        question = decision.question
+        refs = [piece.ref for piece in decision.held]
+        page = step_page(
+            question,
+            decision.notes[-1] if decision.notes else "",
+            decision.searches,
+            decision.round - 1,
+            self._rounds,
+            decision.complaint,
+        )
+        reply = self._ask(
+            decision,
+            "step",
+            step_system(self._tools, self._rounds, options=bool(question.options)),
+            page,
+            step_form(question, self._names, refs, narrow=self._calls.in_process),
+        )
+        if wrong := reply.complaints(self._names):
+            raise Unreadable("; ".join(wrong))
+        return reply.decision(question, self._scored)
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Search with the question, then open the macro events that were named; then answer."""
+        question, made = decision.question, {search.found.mode for search in decision.searches}
+        if settings.SEARCH_NODES not in made:
+            return Action(
+                kind="search", reason=STUCK, mode=settings.SEARCH_NODES, query=question.text
+            )
+        left = unopened(decision.searches) if settings.GET_SUBGRAPH in self._names else []
+        if not left:
+            return Action(kind="answer", reason=STUCK)
+        return Action(
+            kind="search",
+            reason=STUCK,
+            mode=settings.GET_SUBGRAPH,
+            query=question.text,
+            arguments={"macro_id": left[0]},
+        )
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Take the answer of the last round; without one, ask for it."""
+        answered = decision.answered
+        gave = answered is not None and (answered.answer or answered.not_in_memory)
+        if answered is not None and gave and not decision.complaint:
+            return Conclusion(
+                text=answered.answer,
+                option=answered.answer or None,
+                refs=answered.citations,
+                not_in_memory=answered.not_in_memory,
+            )
+        question = decision.question
+        note = decision.notes[-1] if decision.notes else ""
+        page = conclude_page(question, note, decision.searches, decision.complaint)
+        form = conclude_form(decision, self._calls.in_process)
+        reply: ConcludeReply = self._ask(
+            decision, "conclude", prompt("conclude_system"), page, form, last=True
+        )
+        return reply.conclusion()
+
+
+# MemDreamer's policy by rules: a fixed walk of a search, what it is in, and what is next to it.
+
+OPENED, NOTED = 2, 8
+"""Macro events that are opened, and refs that are noted, at most."""
+
+
+class FixedWalk(RuleWalk):
+    """Searches nodes, opens the macro events of the nearest, and follows the edges of the nearest.
+
+    Args:
+        parts: what a policy may use; the profile's rules answer.
+    """
+
+    def __init__(self, parts: PolicyParts) -> None:
+        super().__init__(parts)
+        self._usable = {tool.name for tool in settings.usable_tools(parts.tools, parts.without)}
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Take the next step of the walk; then answer."""
+        note = ""
+        if decision.searches:  # It has the refs that were found, nearest first.
+            pieces = sorted(decision.searches[-1].found.evidence, key=lambda piece: -piece.score)
+            note = " ".join(piece.ref for piece in pieces[:NOTED])
+        made = {(one.found.mode, _place(one.found.arguments)) for one in decision.searches}
+        for step in self._steps(decision):
+            if (step.mode, _place(step.arguments)) not in made:
+                return step.model_copy(update={"note": note})
+        return Action(kind="answer", reason="the walk is over", note=note)
+
+    def _steps(self, decision: DecisionContext) -> Iterator[Action]:
+        question, found = decision.question, {s.found.mode: s.found for s in decision.searches}
+        scoring = {"options": list(question.options)} if question.options else {}
+        asked = decision.question
+        broad = not asked.options and kind_of(asked.text) is QuestionKind.BROAD
+        is_broad = broad and settings.GET_SUMMARY in self._usable
+        if is_broad:
+            yield Action(kind="search", reason="the whole", mode=settings.GET_SUMMARY)
+            if found.get(settings.GET_SUMMARY) and found[settings.GET_SUMMARY].evidence:
+                return
+        yield Action(
+            kind="search",
+            reason="the nearest nodes",
+            mode=settings.SEARCH_NODES,
+            query=question.text,
+            arguments=scoring,
+        )
+        nodes = found.get(settings.SEARCH_NODES)
+        if nodes is None or not nodes.evidence or (nodes.nothing_close and not nodes.weighed):
+            return
+        for tool, reason, place in self._places(nodes):
+            if tool in self._usable:
+                yield Action(
+                    kind="search",
+                    reason=reason,
+                    mode=tool,
+                    query=question.text,
+                    arguments={**place, **scoring},
+                )
+
+    def _places(self, nodes: EvidenceRetrieved) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield what is opened and followed from the nodes that were found, nearest first."""
+        macros = dict.fromkeys(ref for piece in nodes.evidence for ref in macros_named(piece)[:1])
+        for ref in list(macros)[:OPENED]:
+            yield settings.GET_SUBGRAPH, "what the nearest is in", {"macro_id": ref}
+        yield (
+            settings.GET_RELATIONS,
+            "what is next to the nearest",
+            {"node_id": nodes.evidence[0].ref},
+        )
+
+
+def _place(arguments: dict[str, object]) -> object:
+    return arguments.get("macro_id") or arguments.get("node_id")
 
 
 TOOLS = (

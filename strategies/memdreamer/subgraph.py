@@ -52,7 +52,6 @@ class Subgraph:
     edges: list[Relation] = field(default_factory=list)
 
     def of_level(self, level: str) -> list[Node]:
-        """Return the micro-events, or the texts."""
         return [node for node in self.nodes if node.level == level]
 
 
@@ -63,7 +62,6 @@ class Numbers:
     next: dict[str, int] = field(default_factory=lambda: {levels.EVENT: 0, levels.TEXT: 0})
 
     def take(self, level: str) -> int:
-        """Return the next number of a level."""
         number = self.next[level]
         self.next[level] = number + 1
         return number

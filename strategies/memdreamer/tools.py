@@ -24,9 +24,15 @@ from retrieval.relevance import CosineScale, closeness_threshold, cosine_scale
 from store.queries.characters import people_in_view
 from strategies.asked import Asked, Supported, ask, joined, quote_nearest
 from strategies.memdreamer import settings
-from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, StoredHierarchy, Vertex
+from strategies.memdreamer.hierarchy_view import (
+    ENTITY,
+    KINDS,
+    HierarchyView,
+    Showing,
+    StoredHierarchy,
+    Vertex,
+)
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT
-from strategies.memdreamer.shown import KINDS, Showing
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox

@@ -106,7 +106,6 @@ class WrittenReason(BaseModel):
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """The edge without its reason."""
         return self.subject, self.label.upper(), self.object
 
 
@@ -221,7 +220,6 @@ def text_complaints(text: str, longest: int, what: str) -> list[str]:
 
 
 def short(text: str, words: int) -> str:
-    """Return the first words of a label."""
     return " ".join(text.split()[:words])[:LONGEST_NAME]
 
 

@@ -34,13 +34,6 @@ NEAREST = strategy.Tool(
 )
 
 
-def one_search(parts: strategy.PolicyParts) -> strategy.AgentPolicy:
-    """Return the policy: one search with the question, then the answer."""
-    return strategy.SearchEach(
-        parts, {NAME: f"the {LINES} nearest lines"}, "the one search is made"
-    )
-
-
 STRATEGY = strategy.Strategy(
     name="plain-rag",
     title="answers from the lines nearest to the question: the baseline",
@@ -51,6 +44,8 @@ STRATEGY = strategy.Strategy(
     machine="tool_loop",
     tools=(NEAREST,),
     open_tools=lambda store, toolbox: {NAME: SEARCH.NearestLines(store, toolbox)},
-    policy=one_search,
+    policy=lambda parts: strategy.SearchEach(
+        parts, {NAME: f"the {LINES} nearest lines"}, "the one search is made"
+    ),
     rounds=2,
 )

@@ -88,6 +88,7 @@ class Gates:
     def stopped_by(self, image: Image) -> Gate | None:
         """Return the gate that drops an H x W x 3 BGR image; None if it passes all."""
         grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), np.uint8)
+        # In the paper's order: a blurred frame is not compared, and never the one to compare with.
         if sharpness(grey) < self._settings.least_sharpness:
             return Gate.BLUR
         now = grey_plane(grey, self._settings.plane_side)
@@ -99,6 +100,7 @@ class Gates:
 
 def unchanged(before: Grey, now: Grey, settings: VisualMemorySettings) -> Gate | None:
     """Return the first gate by which a plane is too much like the one before; None if it is not."""
+    # In the order of the paper too: change, structure, histogram.
     if grey_change(before, now) < settings.least_change:
         return Gate.CHANGE
     if before.shape != now.shape:

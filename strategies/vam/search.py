@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from models.ports import ImageEncoder
     from strategies.event_documents import DocumentIndexes
     from strategies.kept_frames import FrameReader
-    from strategies.vam.inspection import Inspection
     from strategies.vam.times import StreamClocks
+    from strategies.vam.tools import Inspection
 
 SHOWN = 10
 """Results of a search with a question alone."""
@@ -116,7 +116,9 @@ class Search:
                 for number, (document, score) in enumerate(found):
                     results.add_document(FoundDocument(scope, document, score))
                     if number < query.inspect_k:
-                        results.inspected[document.ref] = self._of_span(scope, document.span)
+                        results.inspected[document.ref] = spread_frames(
+                            self._frames.within(scope, document.span), LOOKED_AT
+                        )
             for option in arguments.options:
                 claim = make_storable(f"{arguments.query} {option}")
                 (vector,) = embed_queries(self._indexes.text, [claim])
@@ -192,12 +194,13 @@ class Search:
         shown = [
             match
             for match in judged
-            if self._inspection.shows(self._of_span(scope, match.span), anchor.verify, use.model)
+            if self._inspection.shows(
+                spread_frames(self._frames.within(scope, match.span), LOOKED_AT),
+                anchor.verify,
+                use.model,
+            )
         ]
         return shown + found[anchor.inspect_k :]
-
-    def _of_span(self, scope: Scope, span: TimeSpan, most: int = LOOKED_AT) -> list[KeptFrame]:
-        return spread_frames(self._frames.within(scope, span), most)
 
     def _by_text(
         self,

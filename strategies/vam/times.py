@@ -105,7 +105,10 @@ class ClockRange(Frozen):
     def _can_be_read(self) -> Self:
         if clock_parts(self.start) is None or (self.end and clock_parts(self.end) is None):
             raise ValueError("start and end are times of day such as 14:05")
-        if self.day not in ("", *_DAYS_AGO) and not 1970 <= _day(self.day).year < LAST_YEAR:
+        if (
+            self.day not in ("", *_DAYS_AGO)
+            and not 1970 <= datetime.strptime(self.day, _DATE).year < LAST_YEAR
+        ):
             raise ValueError("no stream began on that day")
         return self
 
@@ -113,12 +116,7 @@ class ClockRange(Frozen):
         """Return a moment of the day that is meant, as seen from now; that of now without one."""
         if self.day in ("", *_DAYS_AGO):
             return now - timedelta(days=_DAYS_AGO.get(self.day, 0))
-        return _day(self.day)
-
-
-def _day(text: str) -> datetime:
-    """Return the start of a day of this machine's calendar."""
-    return datetime.strptime(text, _DATE)
+        return datetime.strptime(self.day, _DATE)
 
 
 def clock_parts(time: str) -> tuple[int, int, int] | None:

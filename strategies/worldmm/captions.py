@@ -47,7 +47,6 @@ class ScaleWindow(Frozen):
 
 
 def window_at(scale_ms: int, time_ms: int) -> ScaleWindow:
-    """Return the window of a scale that a moment lies in."""
     return ScaleWindow(scale_ms=scale_ms, number=time_ms // scale_ms)
 
 

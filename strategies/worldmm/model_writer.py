@@ -47,7 +47,6 @@ class ModelWriter:
         ).text
 
     def facts(self, caption: str, people: Sequence[str]) -> StatedFacts:
-        """Return the entities and triples of a caption."""
         reply = ask_sound(
             self._model.ask,
             "triples",

@@ -11,8 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, NonNegativeInt, StringCo
 
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Conclusion
-from agent.reasoners.replies import Texts, refs_in
-from agent.reasoners.reply_schemas import cited, narrowed, one_of
+from agent.reasoners.replies import Texts, cited, narrowed, one_of, refs_in
 from domain.asking import Action, Evidence, Question
 from domain.people import tags_in
 from domain.sentences import EntityKind, NamedEntity, StatedFacts, Triple
@@ -40,7 +39,6 @@ def caption_page(span: TimeSpan, lines: Iterable[str]) -> str:
 
 
 def triples_page(caption: str, people: Iterable[str]) -> str:
-    """Return the request for the entities and triples of a caption."""
     known = ", ".join(map(sanitise_generated, people)) or "nobody by name"
     return prompt("triples", people=known, caption=sanitise_generated(caption))
 
@@ -242,7 +240,6 @@ class WrittenFacts(BaseModel):
     triples: list[WrittenTriple]
 
     def within_limits(self) -> Self:
-        """Return it without what is beyond the limits."""
         kept = {"entities": self.entities[:MOST_FACTS], "triples": self.triples[:MOST_FACTS]}
         return self.model_copy(update=kept)
 
@@ -286,7 +283,6 @@ class WrittenSemantics(BaseModel):
     triples: list[WrittenKnowledge]
 
     def within_limits(self) -> Self:
-        """Return it without what is beyond the limits."""
         return self.model_copy(update={"triples": self.triples[:MOST_LASTING]})
 
     def sound(self, shown: int) -> list[tuple[Triple, tuple[int, ...]]]:

@@ -31,8 +31,13 @@ from strategies.worldmm.choice import (
     choose_captions,
     keep_triples,
 )
-from strategies.worldmm.graph import Vectors, nearest, search_scale, search_semantic
-from strategies.worldmm.index import ScaleView, WorldIndexes
+from strategies.worldmm.graph import (
+    ScaleView,
+    WorldIndexes,
+    nearest,
+    search_scale,
+    search_semantic,
+)
 from strategies.worldmm.replies import find_span, names_only_time
 from strategies.worldmm.settings import (
     GRAPH,
@@ -105,9 +110,6 @@ class _Search:
     @cached_property
     def _cosine_scale(self) -> CosineScale:
         return cosine_scale(self._text)
-
-    def _nearness(self, vector: Vectors, other: Vectors) -> float:
-        return self._cosine_scale.nearness(float(vector @ other))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +234,9 @@ class EpisodicSearch(_Search):
             video=scale.scope.video,
             span=node.span,
             text=with_current_names(node.text, scale.names),
-            score=self._nearness(asked.vector, scale.view.index.caption_vectors[number]),
+            score=self._cosine_scale.nearness(
+                float(asked.vector @ scale.view.index.caption_vectors[number])
+            ),
         )
 
 
@@ -264,7 +268,9 @@ class SemanticSearch(_Search):
                 video=scope.video,
                 span=relation.span,
                 text=with_current_names(f"{text} ({times} times)" if times > 1 else text, names),
-                score=self._nearness(asked.vector, searched.vectors[one.number]),
+                score=self._cosine_scale.nearness(
+                    float(asked.vector @ searched.vectors[one.number])
+                ),
             )
 
 

@@ -1,30 +1,36 @@
-"""The WorldMM strategy as it is registered: memory at several time scales, as graphs.
+"""The WorldMM strategy as it is registered, and its policies: memory at time scales, as graphs.
 
 Its memory is written and searched by rules, or by a language model where the profile has one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from agent.model_calls import Calls
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import AgentPolicy, PolicyParts, SearchEach, Strategy, Tool
 from domain.asking import Action
 from domain.built import OutlineLevel
 from domain.later import Later
+from strategies.policy_parts import AskingPolicy, use_tool
 from strategies.worldmm.captions import level_of
-from strategies.worldmm.replies import find_span
+from strategies.worldmm.replies import (
+    decide_form,
+    decide_page,
+    decide_system,
+    find_span,
+    history_of,
+    respond_form,
+    respond_page,
+    respond_system,
+)
 from strategies.worldmm.settings import PARTS, MemoryArguments, VisualArguments, WorldMemorySettings
 from strategies.worldmm.settings import SEMANTIC as LASTING
 from strategies.worldmm.settings import VISUAL as IMAGES
-
-if TYPE_CHECKING:
-    from agent.reasoners.port import DecisionContext
 
 NAME = "worldmm"
 SETTINGS = WorldMemorySettings()
 # They import scipy, OpenCV and models, which lists of strategies do without.
 LOOK, BUILD = Later("strategies.worldmm.search"), Later("strategies.worldmm.builder")
-KEEP = Later("strategies.worldmm.keeper")
 
 
 EPISODIC = Tool(
@@ -51,9 +57,6 @@ NOTE = "WorldMM's memory was searched by rules."
 def search_memories(parts: PolicyParts) -> AgentPolicy:
     """Return the policy: the language model's, else each memory is searched once."""
     if parts.calls is not None:
-        # Imports scipy, which takes half a second.
-        from strategies.worldmm.policy import ModelPolicy
-
         return ModelPolicy(parts, parts.calls)
     reasons = {tool.name: tool.description for tool in parts.tools if tool is not VISUAL}
     walk = SearchNamedTime if VISUAL in parts.tools else SearchEach
@@ -74,6 +77,77 @@ class SearchNamedTime(SearchEach):
             return super().act(decision)
         reason = "the question names a time"
         return Action(kind="search", reason=reason, mode=VISUAL.name, query=question.text)
+
+
+DECIDE_SHARE, RESPOND_SHARE = 8, 4
+"""The images of a call take at most one part in so many of the tokens that are left."""
+
+
+def image_note(parts: PolicyParts) -> str:
+    """Return what the profile cannot do with images; "" where it can or they are switched off."""
+    if IMAGES in parts.without:
+        return ""
+    if all(tool.name != IMAGES for tool in parts.tools):
+        return "The model does not see: no images were searched."
+    return "" if parts.image_model else "Images were found by time only: no image-text model."
+
+
+# It searches one memory a round, or has it answered. The whole history goes into each request;
+# another call answers from it.
+class ModelPolicy(AskingPolicy):
+    """Decides and answers by calls to the language model.
+
+    Args:
+        parts: what a policy may use.
+    """
+
+    def __init__(self, parts: PolicyParts, calls: Calls) -> None:
+        super().__init__(parts, calls, image_note(parts))
+        self._by_words = bool(parts.image_model)
+        self._memories = tuple(tool.name for tool in parts.tools)
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Search one of the offered memories with one query, or answer."""
+        rounds, searches = self._settings.rounds, decision.searches
+        history = history_of(search.found for search in searches)
+        page = decide_page(decision.question, history, decision.round, rounds, decision.complaint)
+        reply = self._ask(
+            decision,
+            "decide",
+            decide_system(rounds, self._memories, by_words=self._by_words),
+            page,
+            decide_form(self._memories, searched=bool(searches), narrow=self._calls.in_process),
+            shown=self._pictures(decision, DECIDE_SHARE),
+        )
+        if wrong := reply.complaints(self._memories, by_words=self._by_words):
+            raise Unreadable("; ".join(wrong))
+        return reply.decision()
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Search the next memory with the question, each once; then answer."""
+        made = {search.found.mode for search in decision.searches}
+        why = "no reply was an action that can be carried out"
+        for memory in self._memories:
+            # A question describes no image.
+            if memory not in made and memory != IMAGES:
+                return use_tool(memory, why, decision.question.text)
+        return Action(kind="answer", reason=why)
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        question = decision.question
+        history = history_of(search.found for search in decision.searches)
+        shown = self._pictures(decision, RESPOND_SHARE)
+        refs = [piece.ref for piece in decision.held]
+        reply = self._ask(
+            decision,
+            "respond",
+            respond_system(images=bool(shown.images)),
+            respond_page(question, history, decision.complaint),
+            respond_form(len(question.options), refs, narrow=self._calls.in_process),
+            shown=shown,
+            last=True,
+        )
+        return reply.conclusion(options=bool(question.options))
 
 
 TOOLS = (EPISODIC, SEMANTIC, VISUAL)
@@ -97,7 +171,7 @@ STRATEGY = Strategy(
     open_tools=lambda store, toolbox: LOOK.opened_tools(store, toolbox, NAME, SETTINGS),
     policy=search_memories,
     builder=lambda: BUILD.world_builder(SETTINGS),
-    keeper=lambda: KEEP.segment_keeper(SETTINGS),
+    keeper=lambda: BUILD.segment_keeper(SETTINGS),
     rounds=SETTINGS.rounds,
     levels=LEVELS,
     parts=PARTS,

@@ -16,7 +16,7 @@ from domain.media import ClipState
 from flows.executors import report_to_prefect
 from flows.jobs import Job, Jobs
 from library.videos import all_videos
-from services.prefect import PrefectServer
+from services.supervisor import PrefectServer
 from store import postmaster
 from store.database import open_store
 from store.home import Home

@@ -20,11 +20,10 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.errors import InputError, SetupError
-from flows import http_file
-from flows.addresses import delete_parts, fetch_address, fetched_files
-from flows.delete import delete_unwatched_uploads
-from flows.http_file import HttpFile
+from flows import addresses
+from flows.addresses import HttpFile, delete_parts, fetch_address, fetched_files
 from flows.jobs import Jobs
+from flows.removal import delete_unwatched_uploads
 from library.params import read_lines
 from models.keys_and_packages import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
@@ -48,7 +47,7 @@ MP4 = {"Content-Type": "video/mp4", "ETag": '"1"'}
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_known_hosts(monkeypatch)
-    monkeypatch.setattr(http_file, "WAIT_S", 0.0)
+    monkeypatch.setattr(addresses, "WAIT_S", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -134,11 +133,11 @@ def test_a_broken_connection_is_continued_at_its_byte(
 def test_the_next_run_continues_what_an_earlier_one_left(
     home: Home, breaking: Callable[[int], Breaking], recording: bytes
 ) -> None:
-    server = breaking(http_file.TRIES)
+    server = breaking(addresses.TRIES)
     assert "the connection broke after" in reason(home, server.url)
     (file,) = fetch_address(home, server.url).files
     assert file.read_bytes() == recording
-    assert server.starts[http_file.TRIES] > 0
+    assert server.starts[addresses.TRIES] > 0
 
 
 def kept(home: Home) -> list[str]:
@@ -148,7 +147,7 @@ def kept(home: Home) -> list[str]:
 def test_what_is_kept_of_a_broken_file_is_stated_and_goes_after_a_week(
     home: Home, breaking: Callable[[int], Breaking], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_file, "TRIES", 1)
+    monkeypatch.setattr(addresses, "TRIES", 1)
     server = breaking(1)
     assert "MB are kept for a week, and the next try continues there" in reason(home, server.url)
     assert kept(home) == ["file.json", "file.part"]
@@ -164,7 +163,7 @@ def test_what_is_kept_of_a_broken_file_is_stated_and_goes_after_a_week(
 def test_nothing_is_kept_that_the_server_could_not_continue(
     home: Home, breaking: Callable[[int], Breaking], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_file, "TRIES", 1)
+    monkeypatch.setattr(addresses, "TRIES", 1)
     server = breaking(1)
     server.etag = 'W/"1"'
     assert "kept" not in reason(home, server.url)
@@ -174,7 +173,7 @@ def test_nothing_is_kept_that_the_server_could_not_continue(
 def test_what_is_kept_goes_when_it_is_given_up(
     home: Home, breaking: Callable[[int], Breaking], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_file, "TRIES", 1)
+    monkeypatch.setattr(addresses, "TRIES", 1)
     server = breaking(1)
     reason(home, server.url)
     with file_lock(next(home.fetching.glob("*/lock"))):
@@ -190,17 +189,17 @@ def test_what_is_there_of_a_file_needs_no_more_room(
     recording: bytes,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server = breaking(http_file.TRIES)
+    server = breaking(addresses.TRIES)
     reason(home, server.url)
     too_little = SimpleNamespace(free=len(recording) - 1)
-    monkeypatch.setattr("flows.http_file.shutil.disk_usage", lambda _path: too_little)
+    monkeypatch.setattr("flows.addresses.shutil.disk_usage", lambda _path: too_little)
     (file,) = fetch_address(home, server.url).files
     assert file.read_bytes() == recording
 
 
 def test_no_room_is_told(home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     too_little = SimpleNamespace(free=len(recording) - 1)
-    monkeypatch.setattr("flows.http_file.shutil.disk_usage", lambda _path: too_little)
+    monkeypatch.setattr("flows.addresses.shutil.disk_usage", lambda _path: too_little)
     with site(lambda _path: recording, headers=lambda _path: MP4) as s:
         assert "GB of it are missing" in reason(home, f"{s.url}/talk.mp4")
 
@@ -208,7 +207,7 @@ def test_no_room_is_told(home: Home, recording: bytes, monkeypatch: pytest.Monke
 def test_a_file_that_changed_meanwhile_is_fetched_whole(
     home: Home, breaking: Callable[[int], Breaking], recording: bytes
 ) -> None:
-    server = breaking(http_file.TRIES)
+    server = breaking(addresses.TRIES)
     reason(home, server.url)
     server.data, server.etag = recording[::-1], '"2"'
     (file,) = fetch_address(home, server.url).files
@@ -246,7 +245,7 @@ def test_what_is_no_video_is_refused(home: Home, answer: bytes | int, kind: str,
 def test_a_file_beyond_the_limit_is_given_up_and_nothing_of_it_stays(
     home: Home, monkeypatch: pytest.MonkeyPatch, recording: bytes, endless: bool
 ) -> None:
-    monkeypatch.setattr(http_file, "MOST_BYTES", len(recording) - 1)
+    monkeypatch.setattr(addresses, "MOST_BYTES", len(recording) - 1)
     answer = Endless(recording, recording) if endless else recording
     with site(lambda _path: answer, headers=lambda _path: {"Content-Type": "video/mp4"}) as s:
         assert "larger than" in reason(home, f"{s.url}/x.mp4")

@@ -23,8 +23,8 @@ from domain.errors import InputError, ModelError, NotDelivered, NotFound
 from domain.time import TimeSpan
 from flows.alert_delivery import alerts_beside, deliver, remove_delivery
 from flows.alert_judging import ATTEMPTS, AlertJudge
-from flows.delete import delete_video, delete_video_span
 from flows.executors import Executor, Step, call_with_retries
+from flows.removal import delete_video, delete_video_span
 from flows.schedules import work
 from flows.workspace import Workspace
 from library import alerts

@@ -10,7 +10,7 @@ from domain.alerts import Hit
 from domain.media import Box, ClipState, SeenObject
 from domain.memories import ClipMemories, MemorySource
 from domain.time import TimeSpan
-from flows.delete import delete_video_span
+from flows.removal import delete_video_span
 from flows.workspace import Workspace
 from library.alerts import try_alert
 from memory.event_graph_update import apply_next_patch

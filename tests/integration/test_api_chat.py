@@ -9,7 +9,7 @@ import pytest
 from openai import APIError, AuthenticationError, NotFoundError, OpenAI, UnprocessableEntityError
 from starlette.testclient import TestClient
 
-from api.auth import AccessRules, parse_keys
+from api.access import AccessRules, parse_keys
 from domain.errors import ModelError
 from store.database import Store
 from tests.integration.test_api_questions import by_script

@@ -13,10 +13,9 @@ from httpx import ASGITransport, AsyncClient
 from sqlalchemy import update
 
 from agent.reasoners.port import DecisionContext
-from api.app_state import ApiState
-from api.application import make_app
-from api.auth import AccessRules
-from api.limits import QuestionSlots
+from api.access import AccessRules, QuestionSlots
+from api.door import ApiState
+from api.server import make_app
 from domain.errors import ModelError
 from domain.ledger import SubtaskDraft
 from flows.build import build_each

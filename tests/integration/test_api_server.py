@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from api.auth import AccessRules, parse_keys
+from api.access import AccessRules, parse_keys
 from api.server import ServerOptions, listening_socket, serve, socket_url
 from domain.errors import InputError, SetupError
 from store.database import Store, open_store

@@ -12,12 +12,12 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from api.auth import MIN_KEY_CHARS, AccessRules, parse_keys
-from api.routes import ingestion
+from api.access import MIN_KEY_CHARS, AccessRules, parse_keys
+from api.routes import videos
 from cli.main import app
 from domain.errors import DatabaseError
 from flows.jobs import Jobs
-from services.prefect import PrefectServer
+from services.supervisor import PrefectServer
 from store.database import Store
 from tests.support.api import WordState, client_of, problem
 from tests.support.media import make_video
@@ -89,7 +89,7 @@ def test_it_is_a_flow_where_homers_own_prefect_runs_and_none_is_begun(
 
 def test_file_is_watched_once(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, WAITS)
-    monkeypatch.setattr(ingestion, "MAX_JOBS", 1)
+    monkeypatch.setattr(videos, "MAX_JOBS", 1)
     make_video(folder / "other.mp4", seconds=0.5)
     with client_of(state_of(store, folder)) as client:
         job = client.post("/videos", json={"path": "talk.mp4"}).json()
@@ -159,7 +159,7 @@ def test_nothing_is_begun_that_cannot_be_put_on_record(
         raise DatabaseError("the database is away")
 
     pretend(monkeypatch, WAITS)
-    monkeypatch.setattr(ingestion, "record_deed", away)
+    monkeypatch.setattr(videos, "record_deed", away)
     with client_of(state_of(store, folder)) as client:
         problem(client.post("/videos", json={"path": "talk.mp4"}), 503, "database")
         assert client.get("/jobs").json() == []

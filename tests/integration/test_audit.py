@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.rights import Deed, acting_user
-from flows.delete import delete_video_rows
-from flows.restore import import_exported_video
+from flows.check import import_exported_video
+from flows.removal import delete_video_rows
 from library.removal import export_video
 from people.across_videos import rename
 from people.corrections import undo

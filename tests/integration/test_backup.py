@@ -17,8 +17,8 @@ from sqlalchemy import create_engine, text
 
 from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
-from flows.delete import delete_video_rows
-from flows.restore import restore_library
+from flows.check import restore_library
+from flows.removal import delete_video_rows
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.archive import Manifest

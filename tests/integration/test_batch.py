@@ -9,7 +9,7 @@ from typing import Any
 from domain.asking import Question
 from domain.errors import ModelError
 from graphs.ask_result import AskResult
-from graphs.batch import answered_ids, read_questions, run_batch, write_batch
+from graphs.concurrent import answered_ids, read_questions, run_batch, write_batch
 from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.database import Store

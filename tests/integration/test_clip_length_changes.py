@@ -12,8 +12,8 @@ from domain.errors import InputError, ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
 from domain.settings import MemorySettings, Settings, WatchSettings
-from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
+from flows.removal import delete_video_rows
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.captions import CaptionTrack, read_captions

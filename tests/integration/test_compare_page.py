@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from domain.asking import Question
-from graphs.background import BackgroundRuns
+from graphs.concurrent import BackgroundRuns
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import list_trajectories

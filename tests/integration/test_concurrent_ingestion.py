@@ -15,7 +15,7 @@ from sqlalchemy import select
 from domain.calls import CallRecord
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
 from memory.captions import CaptionTrack, read_captions

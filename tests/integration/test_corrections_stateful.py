@@ -15,7 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from domain.errors import InputError
 from domain.media import ClipState, Percept
 from domain.people import Correction, CorrectionKind
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.memory import dump_lines
 from people.across_videos import rename
 from people.corrections import LAST_CLIP, history, keep_apart, merge, split, undo

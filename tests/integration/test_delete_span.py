@@ -16,7 +16,7 @@ from domain.calls import CallRecord
 from domain.errors import InputError
 from domain.media import ClipState, IdentityKind
 from domain.time import TimeSpan
-from flows.delete import delete_video_span, preview_span_deletion
+from flows.removal import delete_video_span, preview_span_deletion
 from flows.uploads import store_upload
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video

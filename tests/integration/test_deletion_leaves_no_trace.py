@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from domain.time import TimeSpan
-from flows.delete import delete_video, delete_video_span, preview_span_deletion
+from flows.removal import delete_video, delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from library.removal import export_video
 from models.profile import load_profile

@@ -24,7 +24,7 @@ from flows.workspace import Workspace
 from graphs.replay import replay
 from library import alerts
 from library.memory import dump_lines, show_video
-from library.usage import ingest_usage, usage_in
+from library.trajectories import ingest_usage, usage_in
 from memory.delete_span import delete_span
 from memory.reembed import reembed_video
 from models.ports import TextEmbedder

@@ -18,8 +18,8 @@ from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
-from evals.layout import tables
 from evals.report import exclusive_run, run_report
+from evals.report_formats import tables
 from skills.library import find_skill
 from store.database import Store
 from store.queries.evaluations import learned_videos, list_runs

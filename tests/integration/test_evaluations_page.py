@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
+from evals.plan import start_run
 from evals.report import exclusive_run, find_run
-from evals.run_job import start_run
 from library.evaluations import evaluation_runs
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state

@@ -18,7 +18,7 @@ from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
 from flows import build as building
 from flows.build import Built, build
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from graphs.context_factory import StrategyTools

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from domain.errors import ModelError
 from domain.media import ClipState
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import check_video
 from memory.event_graph import GraphFault, OpenGraph, apply_change, change_from_patch

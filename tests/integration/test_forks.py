@@ -23,7 +23,7 @@ from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.replay import replay
 from library.rounds import compare_trajectories, load_history
-from library.usage import usage_in
+from library.trajectories import usage_in
 from store.database import Store
 from store.queries.trajectories import calls_of, events_of, find_trajectory, list_trajectories
 from tests.support.asking import WordToolbox

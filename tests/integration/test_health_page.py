@@ -108,8 +108,8 @@ def test_a_file_of_a_schedule_that_could_not_be_watched_is_reported(library: Sto
 
 def test_a_press_starts_the_server(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    monkeypatch.setattr("ui.schedules.api_url", lambda _home: "http://127.0.0.1:9/api")
-    monkeypatch.setattr("ui.schedules.start_schedules", lambda _home, api: started.append(api))
+    monkeypatch.setattr("ui.unattended.api_url", lambda _home: "http://127.0.0.1:9/api")
+    monkeypatch.setattr("ui.unattended.start_schedules", lambda _home, api: started.append(api))
     page = open_page("schedules")
     assert "Nothing runs the schedules at the moment." in words(page)
     assert started == []
@@ -121,7 +121,7 @@ def test_why_no_schedule_starts_is_shown(library: Store, monkeypatch: pytest.Mon
     def fail(_home: object) -> str:
         raise SetupError("Prefect's server does not start: no room")
 
-    monkeypatch.setattr("ui.schedules.api_url", fail)
+    monkeypatch.setattr("ui.unattended.api_url", fail)
     assert "does not start: no room" in words(press(open_page("schedules"), "Start them"))
 
 
@@ -155,7 +155,7 @@ class PaperBook:
 def test_a_click_pauses_and_goes_on(library: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     book = PaperBook()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    monkeypatch.setattr("ui.schedules.open_schedules", lambda *_, **__: nullcontext(book))
+    monkeypatch.setattr("ui.unattended.open_schedules", lambda *_, **__: nullcontext(book))
     page = open_page("schedules")
     assert "every hour, on" in words(page)
     assert f"Failed: {EVIL}" in words(page)

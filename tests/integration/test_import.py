@@ -11,7 +11,7 @@ import pytest
 from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import all_videos
 from memory.captions import CaptionTrack, caption_clips, read_captions

@@ -31,7 +31,7 @@ from models.keys_and_packages import RAY
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive
 from perception.source import video_id
-from services.prefect import PrefectServer, ensure_login, library_id, library_tag_name
+from services.supervisor import PrefectServer, ensure_login, library_id, library_tag_name
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.files import Slots
@@ -300,7 +300,7 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
-    from flows.ingest import ingest
+    from flows.schedules.runs import ingest
 
     identifier = video_id(video)
     with reached(prefect), get_client(sync_client=True) as client:

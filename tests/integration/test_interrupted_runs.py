@@ -11,14 +11,14 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from agent.prompt_context import decision_context_of
 from agent.reasoners.port import DecisionContext
+from agent.run_context import decision_context_of
 from domain.asking import Question
 from domain.errors import DatabaseError, MachineChanged, NotFound
 from domain.ledger import SubtaskDraft
 from domain.skills import JudgedTrajectory
 from domain.trajectory import EvidenceRetrieved, RunEvent
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from graphs.runner import Runner
 from skills.learn import judge
 from store.database import Store

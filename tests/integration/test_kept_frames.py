@@ -15,9 +15,9 @@ from domain.media import Video
 from domain.time import TimeSpan
 from flows import clip_memory
 from flows.build import build
-from flows.build_frames import keepers_of
-from flows.delete import delete_video
 from flows.live_stream import open_stream, watch_stream
+from flows.removal import delete_video
+from flows.video_file import keepers_of
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from memory.delete_span import delete_span

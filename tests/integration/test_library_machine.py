@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from domain.errors import NotFound
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings, Settings
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.memory import dump_lines, show_video
 from library.videos import all_videos, check_video
 from memory.event_graph import GraphFault

@@ -15,7 +15,7 @@ from domain.asking import Question
 from domain.built import FrameDraft, KeptClip
 from domain.media import Clip, Stream
 from domain.trajectory import Event, PartialReply
-from library.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
+from library.strategies import MAX_OF_TIER, KeptNow, load_live_memory
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
 from perception.frame_keeper import SampledFrame

@@ -21,9 +21,8 @@ from sqlalchemy import update
 from typer.testing import CliRunner
 
 from agent.reasoners.port import DecisionContext
-from api.app_state import ApiState
-from api.auth import AccessRules, parse_keys
-from api.limits import BODY_S, MAX_BODY_BYTES
+from api.access import BODY_S, MAX_BODY_BYTES, AccessRules, parse_keys
+from api.door import ApiState
 from api.mcp_server import PATH, make_mcp_app, make_server
 from api.server import server_config
 from cli import serve as command
@@ -267,7 +266,7 @@ def test_videos_and_questions_are_resources(party: ApiState) -> None:
 
 
 def test_resources_are_listed_by_page(party: ApiState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.mcp_tools.MAX_LIMIT", 2)
+    monkeypatch.setattr("api.mcp_server.MAX_LIMIT", 2)
     for _ in range(2):
         called(party, "ask", **GATE)
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from domain.errors import InputError, ModelError
 from domain.media import Video
 from domain.words import make_storable
-from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
+from flows.removal import delete_video_rows
 from flows.workspace import Workspace
 from library.memory import show_video
 from library.removal import export_video

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.restore import import_exported_video, restore_library
+from flows.check import import_exported_video, restore_library
 from graphs.replay import replay
 from people.forget import restore_forgotten
 from store.database import Store

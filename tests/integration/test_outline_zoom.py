@@ -27,7 +27,7 @@ from tests.support.app_pages import EVIL, app_over, open_page, output, press, wo
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.remembered import see
-from ui.outline_graph import as_dot
+from ui.remembered import as_dot
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 from domain.errors import DatabaseError, InputError
 from domain.memories import Scope
 from domain.people import Forgotten
-from flows.delete import delete_video_rows
-from flows.restore import import_exported_video
+from flows.check import import_exported_video
+from flows.removal import delete_video_rows
 from library.memory import dump_lines
 from library.people import likely_same_people, people_of_library, person_of_library
 from library.removal import export_video

@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.media import ClipState, IdentityKind, Percept
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.memory import show_video
 from store.database import Store
 from store.queries.characters import CharacterAt, characters_at

@@ -18,8 +18,8 @@ from cli.main import app
 from domain.built import Period, cited_times, linked_citations, parse_period
 from domain.memories import Segment
 from domain.time import TimeSpan
-from flows.delete import delete_video
 from flows.recap import MAX_EVENTS, chosen_events, plain, recap_model, write_recap
+from flows.removal import delete_video
 from flows.schedules import work
 from flows.schedules.kinds import RecapOptions
 from flows.workspace import Workspace

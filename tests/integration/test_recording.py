@@ -17,10 +17,9 @@ from domain.errors import InputError
 from domain.media import StreamSettings
 from domain.settings import RetainSettings, Tier
 from domain.time import TimeSpan
-from flows.cut import cut_moment
-from flows.delete import delete_video_rows, delete_video_span
 from flows.live_stream import open_stream, watch_stream
-from flows.retention import retain
+from flows.removal import delete_video_rows, delete_video_span, retain
+from flows.video_file import cut_moment
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.live_clips import CapturedClip

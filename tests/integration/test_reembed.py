@@ -17,8 +17,8 @@ from domain import faults
 from domain.asking import Mode
 from domain.errors import Busy, InputError, ModelError
 from domain.settings import Settings
-from flows.delete import delete_video_rows
 from flows.reembed import fitting_thresholds, plan_reembedding, reembed
+from flows.removal import delete_video_rows
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video
 from memory.reembed import reembed_video

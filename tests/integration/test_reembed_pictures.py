@@ -16,8 +16,8 @@ from domain.memories import MemoryView, Scope
 from domain.moments import Retrieval
 from domain.settings import Settings
 from domain.time import TimeSpan
-from flows.delete import delete_video_rows
 from flows.reembed import plan_reembedding, reembed
+from flows.removal import delete_video_rows
 from flows.workspace import Workspace
 from library.memory import show_video
 from memory.delete_span import delete_span

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.settings import RetainSettings, Tier
-from flows.retention import retain
+from flows.removal import retain
 from flows.schedules import work
 from flows.workspace import Workspace
 from library.videos import all_videos

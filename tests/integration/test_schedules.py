@@ -17,10 +17,9 @@ import pytest
 
 from domain.errors import InputError, NotFound, SetupError
 from flows.executors import report_to_prefect
-from flows.schedules.api import open_schedules
 from flows.schedules.deployments import ScheduleDeployments
-from flows.schedules.kinds import ScheduleEntry, declared_schedules, parse_schedule
-from services.prefect import PrefectServer, library_tag_name, work_pool_name
+from flows.schedules.kinds import ScheduleEntry, declared_schedules, open_schedules, parse_schedule
+from services.supervisor import PrefectServer, library_tag_name, work_pool_name
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.postmaster import HostIdentity
@@ -163,8 +162,8 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     from prefect.client.orchestration import get_client
     from prefect.states import Pending, Running
 
+    from flows.prefect_executor import BEGINS_WITHIN, WHERE, mark_dead_runs
     from flows.schedules.runs import learn
-    from services.stale_runs import BEGINS_WITHIN, WHERE, mark_dead_runs
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -228,8 +227,8 @@ def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
+    from flows.prefect_executor import mark_killed_runs
     from flows.schedules.runs import learn
-    from services.stale_runs import mark_killed_runs
 
     with report_to_prefect(place, api), get_client(sync_client=True) as client:
         reported: dict[str, Any] = {"parameters": {"answers": 1}, "state": Running()}

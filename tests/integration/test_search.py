@@ -13,7 +13,7 @@ from domain.moments import Retrieval, UnknownLabel
 from domain.settings import Settings
 from domain.time import TimeSpan
 from models.ports import Image, Vector
-from nodes.retrieve import neighbours
+from nodes.search_steps import neighbours
 from retrieval.quotes_and_citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store

@@ -17,7 +17,7 @@ from domain.errors import NotFound
 from domain.media import ClipState
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from memory.writers.clip_page import subsample
 from people.across_videos import rename
 from retrieval import candidates

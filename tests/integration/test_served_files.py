@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from auth.signing_in import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
 from domain.time import TimeSpan
-from flows import cut
-from flows.cut import cut_preview
-from flows.delete import delete_video
+from flows import video_file
+from flows.removal import delete_video
+from flows.video_file import cut_preview
 from library.rights import give_right, rights_on, take_right
 from perception.source import probe, video_id
 from store.database import Store
@@ -129,7 +129,7 @@ def test_a_part_for_browsers_is_made_once_served_and_deleted_with_its_video(
     assert page.get(path).status_code == 403
     for other in (f"{video.id}-30", f"{KNOWN}-30000", f"{video.id}-*", "..-0", "-"):
         assert page.get(sign_path(f"/preview/{other}")).status_code in (403, 404)
-    monkeypatch.setattr(cut, "MOST_PREVIEW_BYTES", part.path.stat().st_size)
+    monkeypatch.setattr(video_file, "MOST_PREVIEW_BYTES", part.path.stat().st_size)
     later = cut_preview(store, video, 0)
     assert later is not None
     assert later.path.exists()

@@ -20,7 +20,7 @@ from domain.asking import Question
 from domain.errors import InputError
 from domain.rights import SharedLink
 from domain.time import TimeSpan
-from flows.delete import delete_video_rows
+from flows.removal import delete_video_rows
 from library.sharing import revoke_link, share_answer, share_moment, shared_links
 from store.database import Store
 from store.queries.rights import audit_entries

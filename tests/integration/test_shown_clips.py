@@ -27,7 +27,7 @@ from flows.estimate import estimate_file
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import show_video
-from library.usage import ingest_usage
+from library.trajectories import ingest_usage
 from models.profile import Profile
 from models.specs import ChatSpec, Price
 from perception.cut_file import cut_file

@@ -18,9 +18,9 @@ from domain.errors import InputError
 from domain.ledger import SubtaskDraft
 from domain.trajectory import Ended, Interrupted, RoundOpened, canonical_event
 from graphs.ask_result import StoppedEarly
+from graphs.concurrent import stream
 from graphs.replay import replay
 from graphs.runner import Runner
-from graphs.stream import stream
 from nodes.finish import NOTHING_YET, SO_FAR
 from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory, is_claimed, list_trajectories

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client, MCPError
 from starlette.testclient import TestClient
 
-from api.app_state import OPEN_ACTS, OPEN_TO_VIEWERS
-from api.auth import AccessRules, parse_keys
+from api.access import AccessRules, parse_keys
+from api.door import OPEN_ACTS, OPEN_TO_VIEWERS
 from library.rights import give_right, rights_on
 from store.database import Store
 from tests.integration.test_mcp import client_at, on_http

@@ -21,9 +21,9 @@ from domain.errors import InputError, ModelError, SetupError
 from domain.media import GapReason, StreamSettings, Video
 from domain.rights import Deed
 from domain.settings import HOUR_MS
-from flows.delete import delete_video_rows
 from flows.live_stream import StreamIngestion, open_stream, watch_stream
 from flows.perception_workers import WorkerPool
+from flows.removal import delete_video_rows
 from flows.workspace import Workspace
 from library.memory import VideoDetails, dump_lines, show_video
 from models.specs import ChatSpec

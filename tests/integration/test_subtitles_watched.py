@@ -12,8 +12,8 @@ from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
 from domain.watching import Watched
-from flows.delete import delete_video_rows
 from flows.ingest_video import open_video
+from flows.removal import delete_video_rows
 from flows.watching import SilentListener, watch_files
 from flows.workspace import Workspace
 from library.memory import dump_lines, show_video

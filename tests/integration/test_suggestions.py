@@ -6,8 +6,8 @@ import pytest
 
 from domain.moments import Event
 from domain.time import TimeSpan
-from library import suggestions
-from library.suggestions import suggested_questions
+from library import memory
+from library.memory import suggested_questions
 from store.database import Store
 from tests.support.app_pages import app_over, open_page, open_page_in, output, press, words
 from tests.support.asking import PARTY
@@ -33,12 +33,12 @@ def segment(label: str, summary: str) -> Event:
     ],
 )
 def test_list_of_words_is_asked_about_by_a_spoken_one(label: str, summary: str, text: str) -> None:
-    assert list(suggestions._about(segment(label, summary))) == [f"What is said about {text}?"]
+    assert list(memory._about(segment(label, summary))) == [f"What is said about {text}?"]
 
 
 @pytest.mark.parametrize("label", ["", "<voice_1> waits", "EAR, ACmal", "long " * 20])
 def test_what_would_make_a_bad_question_makes_none(label: str) -> None:
-    assert list(suggestions._about(segment(label, "On screen: EAR / ACmal"))) == []
+    assert list(memory._about(segment(label, "On screen: EAR / ACmal"))) == []
 
 
 def test_a_german_suggestion_is_asked_in_english(

@@ -17,12 +17,12 @@ from domain.rights import Deed
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from domain.trajectory import ForkEdit
-from evals.training.environment import environment_of
 from evals.training.export import (
     MANIFEST,
     PROMPTS,
     TRAJECTORIES,
     TrainingManifest,
+    environment_of,
     export_training,
     read_manifest,
     read_prompts,

@@ -15,8 +15,7 @@ import pytest
 from domain.asking import Question
 from domain.errors import InputError
 from domain.skills import JudgedTrajectory
-from evals.training.environment import environment_of
-from evals.training.export import TRAJECTORIES, export_training, read_prompts
+from evals.training.export import TRAJECTORIES, environment_of, export_training, read_prompts
 from graphs.context_factory import StrategyTools
 from skills.learn import judge
 from store.database import Store

@@ -29,7 +29,7 @@ from tests.support.runs import ask, fork
 from tests.support.searching_model import PLAY, ask_at_party, searching
 from ui.app_state import page_state
 from ui.harness_remarks import HarnessPart
-from ui.trajectory_export import render_page
+from ui.trajectory_tools import render_page
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ from store.queries.percepts import add_blobs
 from store.queries.videos import add_stream
 from store.tables.schema import FrameRow, VideoRow
 from strategies.registry import find_strategy
-from strategies.vam.policy import NO_IMAGES
+from strategies.vam.strategy import NO_IMAGES
 from tests.support.asking import PARTY, ReadingToolbox, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.full_suite import in_full

@@ -15,8 +15,8 @@ from domain.errors import InputError
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
 from domain.watching import Imported
-from flows.delete import delete_video_rows
-from flows.restore import import_exported_video
+from flows.check import import_exported_video
+from flows.removal import delete_video_rows
 from graphs.replay import replay
 from graphs.runner import Runner
 from library.memory import dump_lines

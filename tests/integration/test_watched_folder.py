@@ -139,7 +139,7 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     workspace: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.delete import delete_video_rows
+    from flows.removal import delete_video_rows
 
     path = short(folder / "talk.mp4")
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
@@ -166,7 +166,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
 
 
 def test_what_was_deleted_stays_so(workspace: Workspace, folder: Path, look: Look) -> None:
-    from flows.delete import delete_video_rows
+    from flows.removal import delete_video_rows
 
     short(folder / "talk.mp4")
     look()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from agent.budget import RunBudget
+from agent.model_calls import RunBudget
 from domain.asking import Question
 from domain.trajectory import Acted, Ended
 from flows.build import build

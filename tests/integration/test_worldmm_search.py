@@ -14,8 +14,8 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
 from agent.strategy import ToolUse
+from cli.console import meter
 from cli.main import app
-from cli.progress import meter
 from domain.asking import Question
 from domain.calls import CallTotals
 from domain.faults import FaultPoint

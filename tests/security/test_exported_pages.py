@@ -17,14 +17,14 @@ import pytest
 
 from domain.evaluation import EvaluationRun, QuestionPart
 from domain.evaluation_options import AblationStage, Protocol
-from evals import export as reports
+from evals import report_formats as reports
 from evals.report import report
 from evals.tables import AnsweredQuestion
 from library.rounds import load_history
 from store.database import Store
 from tests.support import markup_video
 from tests.support.evaluation_rows import run_settings
-from ui.trajectory_export import render_page
+from ui.trajectory_tools import render_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route

@@ -18,7 +18,7 @@ from cli.main import app
 from domain.errors import InputError
 from domain.settings import ImportLimits
 from domain.trajectory import ForkEdit
-from flows.restore import restore_library
+from flows.check import restore_library
 from graphs.runner import Runner
 from library.rights import change_group, give_right, rights_on
 from library.videos import all_videos

@@ -22,8 +22,8 @@ from domain.calls import CallRecord
 from domain.errors import HomerError, InputError
 from domain.settings import ImportLimits
 from domain.trajectory import ForkEdit
-from flows.delete import delete_video_rows
-from flows.restore import import_exported_video
+from flows.check import import_exported_video
+from flows.removal import delete_video_rows
 from graphs.runner import Runner
 from library.removal import export_video
 from library.videos import all_videos, check_video

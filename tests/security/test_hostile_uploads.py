@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.server.starlette.starlette_routes import create_upload_routes
 
-from api.routes.ingestion import OutsideFolder, allowed_file, reject_url
+from api.routes.videos import OutsideFolder, allowed_file, reject_url
 from domain.errors import HomerError, InputError, MediaError, NotFound
 from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
 from memory.subtitles import read_source_texts

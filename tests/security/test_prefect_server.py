@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from flows.executors import report_to_prefect
-from flows.schedules.api import open_schedules
-from services.prefect import PrefectServer, ensure_login, login_file, login_for
+from flows.schedules.kinds import open_schedules
+from services.supervisor import PrefectServer, ensure_login, login_file, login_for
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import services.prefect
+import services.supervisor
 from cli.main import app
 from domain.errors import SetupError
-from evals.export import write
+from evals.report_formats import write
 from flows.jobs import Jobs
 from flows.uploads import store_upload
-from graphs.batch import BatchResult, write_batch
+from graphs.concurrent import BatchResult, write_batch
 from services.daemon import Daemon
 from services.supervisor import AppServer, worker_command
 from skills.library import write_skills
@@ -284,7 +284,7 @@ def test_a_data_directory_that_others_may_write_is_refused(
 
 COMMANDS = {
     "app": [*AppServer(Home(Path("/nowhere")))._command(1)],
-    "prefect": [*services.prefect._command(1)],
+    "prefect": [*services.supervisor._command(1)],
     "worker": [*worker_command("pool", 1)],
     "job": [*Jobs.command, "--help"],
     "watcher": [*MODULE, "store.postmaster"],

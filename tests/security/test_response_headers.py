@@ -16,8 +16,7 @@ from starlette.testclient import TestClient
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from api.auth import AccessRules, parse_keys
-from api.limits import BODY_S
+from api.access import BODY_S, AccessRules, parse_keys
 from api.mcp_server import make_mcp_app
 from auth.connections import SafeHeaders
 from store.database import Store

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cli.commands import ErrorBoundary
 from cli.console import confirm, note, say, say_json, say_table
-from cli.edge import ErrorBoundary
 from domain.asking import Question
 from domain.errors import HomerError
 from domain.moments import Moment
@@ -35,10 +35,9 @@ BIDI = "\u061c\u200e\u200f" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + "\u2028\u2029"
 EVIL = f"a{BIDI}{CONTROLS}\x1b[2J\ud800b"
 PRINTS = {
-    "cli/console.py": "the one place",
     "cli/main.py": "the version",
     "cli/answers.py": "through Rich, and cleaned",
-    "cli/progress.py": "through Rich, and cleaned",
+    "cli/console.py": "the one place; progress is through Rich, and cleaned",
 }
 """Files of the command line that print themselves."""
 
@@ -152,7 +151,7 @@ def test_objects_of_a_program_show_none(store: Store) -> None:
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:
     from domain.asking import Subtask
-    from ui.trajectory_export import _subtask
+    from ui.trajectory_tools import _subtask
 
     html = _subtask(Subtask(id="t1", text="\u202eone", answer="\u202etwo"), ())
     rest = re.sub("<bdi>[^<]*</bdi>", "", html)

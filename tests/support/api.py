@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from api.app_state import ApiState
-from api.application import make_app
-from api.auth import AccessRules
+from api.access import AccessRules
+from api.door import ApiState
+from api.server import make_app
 from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.queries.encoders import LibraryEncoders

@@ -28,7 +28,7 @@ from domain.media import LEVELS, ClipState, GapReason
 from domain.memories import EdgeType, MemorySource, Relation
 from domain.skills import Tone, Topic
 from domain.words import SAMPLE, plural
-from flows.http_file import IsPage
+from flows.addresses import IsPage
 from flows.perception_workers import WorkerKilled
 from memory.writers.llm_clip import BudgetSpent
 from nodes.finish import NOT_IN_MEMORY, REASONER_ANSWERED, WHY
@@ -48,16 +48,16 @@ PACKAGES = (
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
     *("auth/connections.py", "auth/signing_in.py", "auth/signing_in.py", "domain/watching.py"),
-    *("flows/build.py", "flows/reembed.py", "flows/schedules/kinds.py"),
+    *("flows/build.py", "flows/reembed.py"),
     *("services/bug_report.py", "store/postmaster.py"),
     *("library/watching.py", "library/upkeep.py"),
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.
-    *("evals/asking.py", "evals/calibration.py", "evals/caption_scales.py", "evals/export.py"),
-    *("evals/plan.py", "evals/local.py", "evals/export.py", "evals/training/*.py"),
-    # Batches, LangGraph Studio, llama-index.
-    *("graphs/batch.py", "graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),
+    *("evals/asking.py", "evals/caption_scales.py", "evals/local.py", "evals/plan.py"),
+    "evals/training/*.py",
+    # LangGraph Studio, llama-index.
+    *("graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),
     # Imports and back-ups.
     *("memory/captions.py", "memory/import_captions.py", "store/backup.py"),
     "store/export.py",

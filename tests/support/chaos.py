@@ -31,11 +31,11 @@ from domain.settings import MemorySettings, Settings, WatchSettings, WorkSetting
 from domain.trajectory import canonical_event
 from flows import executors
 from flows.build import build
-from flows.delete import delete_video_rows
+from flows.check import import_exported_video
 from flows.executors import direct_executor
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
-from flows.restore import import_exported_video
+from flows.removal import delete_video_rows
 from flows.watching import SilentListener, watch
 from flows.workspace import Workspace
 from graphs.runner import Runner

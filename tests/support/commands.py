@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.lazy_group import LazyGroup
+from cli.commands import LazyGroup
 from cli.main import app
 
 

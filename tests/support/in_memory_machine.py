@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from agent.budget import RunBudget
+from agent.model_calls import RunBudget
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.run_context import RunContext

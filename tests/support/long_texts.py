@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from agent.harness import constrain, correct, inform, verify
+from agent.harness import constrain, inform
+from agent.harness.verify_and_correct import fingerprint, keywords
 from agent.reasoners import concluding, replies
 from agent.reasoners.replies import read_lines
 from benchmarks.perception.metrics import words_of
@@ -181,7 +182,9 @@ READERS: dict[str, Reader] = {
     "structure": _each(questions.order_of, questions.asked_type),
     "options": lambda text: constrain.chosen_letter(text, (text, "b")),
     "queries": _each(
-        constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)
+        constrain.is_asked,
+        keywords,
+        lambda text: fingerprint([text], text),
     ),
     "prompts": _each(inform.quote_untrusted, inform.quote_label),
     "replies as JSON": _each(

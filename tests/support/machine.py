@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.budget import RunBudget
+from agent.model_calls import RunBudget
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from agent.recorder import Recorder
 from agent.run_context import RunContext

@@ -29,10 +29,10 @@ from domain.settings import WorkSettings
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from flows import executors
-from flows.delete import delete_video_rows, delete_video_span, preview_span_deletion
 from flows.executors import direct_executor
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
+from flows.removal import delete_video_rows, delete_video_span, preview_span_deletion
 from flows.watching import SilentListener, watch
 from flows.workspace import Workspace
 from graphs.runner import Runner

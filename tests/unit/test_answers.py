@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.budget import RunBudget
+from agent.model_calls import RunBudget
 from agent.reasoners.port import Assessment, DecisionContext, Unreadable
 from agent.recorder import Recorder
 from agent.run_context import RunContext

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from api.auth import (
+from api.access import (
     MIN_KEY_CHARS,
     AccessRules,
     ApiAuth,

@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from starlette.routing import Match
 
-from api.application import make_app
-from api.auth import MIN_KEY_CHARS, AccessRules
-from api.routes.chat import ChatRequest
+from api.access import MIN_KEY_CHARS, AccessRules
 from api.routes.health import HEADERS, docs_page
-from api.routes.ingestion import Add, OutsideFolder, allowed_file, reject_url
-from api.routes.questions import Ask
-from api.server import GRACE_S, PORT
+from api.routes.questions import Ask, ChatRequest
+from api.routes.videos import Add, OutsideFolder, allowed_file, reject_url
+from api.server import GRACE_S, PORT, make_app
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from library.params import DEFAULT_LIMIT, MAX_LIMIT

@@ -11,7 +11,7 @@ import pytest
 from domain.asking import Question
 from domain.errors import HomerError, InputError, ModelError
 from domain.trajectory import ForkEdit, Interrupted, PartialReply, RunListener
-from graphs.background import BackgroundRuns
+from graphs.concurrent import BackgroundRuns
 from graphs.runner import Runner
 from tests.support.machine import VIDEO
 

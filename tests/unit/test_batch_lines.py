@@ -18,7 +18,7 @@ from domain.media import Video
 from domain.skills import Skill, Tone, Topic
 from domain.words import make_storable
 from flows.schedules.work import _read_addresses
-from graphs.batch import BatchQuestion, BatchResult, answered_ids, read_questions, write_batch
+from graphs.concurrent import BatchQuestion, BatchResult, answered_ids, read_questions, write_batch
 from skills.library import read_skills, write_skills
 from tests.support.full_suite import examples
 from tests.support.skills import a_skill

@@ -20,14 +20,13 @@ from rich.progress import Progress as RichProgress
 from typer import Typer
 from typer.testing import CliRunner
 
-from cli.console import confirm, note, say, say_json, say_table
-from cli.progress import BarMeter, PlainMeter
+from cli.console import BarMeter, PlainMeter, confirm, note, say, say_json, say_table
 from cli.render import SHOWN
 from domain.errors import MediaError
 from domain.media import Video
 from domain.watching import Watched
 from domain.words import plain_line, shortened
-from library.progress import Reporter
+from library.ingesting import Reporter
 from library.upkeep import pull_models
 from library.watching import with_usage
 from models import profile as profiles

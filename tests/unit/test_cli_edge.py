@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cli.answers import print_event
-from cli.edge import ErrorBoundary
-from cli.progress import BarMeter, PlainMeter, meter
+from cli.commands import ErrorBoundary
+from cli.console import BarMeter, PlainMeter, meter
 from domain.asking import Subtask
 from domain.errors import (
     Ambiguous,
@@ -125,7 +125,7 @@ def test_words_from_outside_in_an_error_do_not_steer_a_terminal(error: Exception
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that the meter reads; tests move it."""
     now = [100.0]
-    monkeypatch.setattr("cli.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("cli.console.time.monotonic", lambda: now[0])
     return now
 
 
@@ -176,7 +176,7 @@ def test_data_goes_to_stdout_and_progress_does_not(capsys: pytest.CaptureFixture
 
 def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr("cli.progress.is_terminal", lambda: True)
+    monkeypatch.setattr("cli.console.is_terminal", lambda: True)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")

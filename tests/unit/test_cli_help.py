@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.evals import Evaluations
-from cli.lazy_group import LazyGroup
+from cli.commands import Evaluations, LazyGroup
 from cli.main import Commands, app
 from tests.support.commands import homer, loaded
 

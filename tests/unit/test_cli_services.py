@@ -14,8 +14,7 @@ from api import server
 from auth.signing_in import stored_hash
 from cli import services
 from cli.main import app
-from services.prefect import PrefectServer
-from services.supervisor import AppServer, ScheduleWorker
+from services.supervisor import AppServer, PrefectServer, ScheduleWorker
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 

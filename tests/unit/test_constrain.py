@@ -9,15 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.harness.constrain import ActionBounds, check, chosen_letter, letter
-from agent.harness.correct import (
+from agent.harness.verify_and_correct import (
     RoundGain,
     after_round,
     forced_mode,
     harness_search,
+    increment,
+    is_low,
     keywords,
+    payload_words,
     replan_reasons,
 )
-from agent.harness.verify import increment, is_low, payload_words
 from agent.state import Focus, ProgressLedger
 from domain.asking import Action, Ledger, Mode, Subtask
 from domain.ledger import SubtaskDraft, abandon, begin_attempt, new_ledger

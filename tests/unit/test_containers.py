@@ -27,7 +27,7 @@ import yaml
 
 import services.prefect_server
 import ui.__main__
-from services.prefect import QUIET
+from services.supervisor import QUIET
 from tests.unit.test_documents import parse
 
 ROOT = Path(__file__).parents[2]

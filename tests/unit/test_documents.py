@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cli.edge import STOPPED
+from cli.commands import STOPPED
 from domain import errors
 from domain.settings import Settings
 from tests.support.commands import homer

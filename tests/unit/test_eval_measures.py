@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from agent.harness.correct import harness_search
+from agent.harness.verify_and_correct import harness_search
 from domain.asking import Action, Answer, Citation, Question, Subtask
 from domain.evaluation import AnswerUsage, Verdict
 from domain.memories import MemoryView, Scope
@@ -23,9 +23,9 @@ from domain.trajectory import Acted, Ended, Event, Guarded, ModelCalled, Questio
 from evals.baseline import RETRIEVED, Baseline, Plain, WordBaseline
 from evals.clips import clip_row, conduct, conduct_bars, kind_row
 from evals.dataset import Conditions, EvalQuestion, QuestionSet
-from evals.datasets.own import read_set
+from evals.datasets.specifications import read_set
 from evals.measuring import Answered
-from evals.sampling import figure
+from evals.statistics import figure
 from evals.tables import Bar, Row
 from evals.week import scored, week_bars, week_row
 from models.profile import load_profile

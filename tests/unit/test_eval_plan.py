@@ -17,10 +17,10 @@ from domain.errors import InputError, SetupError
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
-from evals.calibration import curve, fit, is_fitted_on, reliability, save
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judging import judge_model
 from evals.plan import checked_name, learning_videos, plan, run_name, settings_of
+from evals.statistics import curve, fit, is_fitted_on, reliability, save
 from evals.tables import AnsweredQuestion
 from evals.training.export import Message, Recipe, boxed_letter, right_answers
 from models.profile import Profile, calibration_file, load_profile

@@ -23,10 +23,9 @@ from domain.evaluation import (
     RunSettings,
 )
 from domain.evaluation_options import AblationStage, Protocol
-from evals.export import as_csv, as_page
-from evals.layout import headline, percent, points, tables
 from evals.report import report
-from evals.sampling import changes, effect, figure
+from evals.report_formats import as_csv, as_page, headline, percent, points, tables
+from evals.statistics import changes, effect, figure
 from evals.tables import AnsweredQuestion, RunReport
 from tests.support.evaluation_rows import run_settings
 

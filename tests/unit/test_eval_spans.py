@@ -16,8 +16,11 @@ from domain.evaluation import ErrorType
 from domain.time import TimeSpan
 from domain.trajectory import Ended, EvidenceRetrieved
 from evals import judging
-from evals.attribution import (
+from evals.dataset import EvalQuestion
+from evals.judging import (
+    M3_BENCH,
     Fault,
+    Ruling,
     binned_iou,
     bins,
     covered_ms,
@@ -26,12 +29,12 @@ from evals.attribution import (
     iou,
     judge_citations,
     judge_moments,
+    judge_options,
+    judge_words,
     judged_fault,
     merge_spans,
     touches,
 )
-from evals.dataset import EvalQuestion
-from evals.judging import M3_BENCH, Ruling, judge_options, judge_words
 from models.messages import Message
 
 VIDEO, OTHER = "a" * 16, "b" * 16

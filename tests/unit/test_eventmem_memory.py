@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from models.ports import Image
-from strategies.eventmem.event_memory import EventMemory, EventMemoryState, FrameUse
-from strategies.eventmem.settings import EventMemorySettings
-from strategies.eventmem.short_term import (
+from strategies.eventmem.event_memory import (
     EventFrames,
+    EventMemory,
+    EventMemoryState,
     EventRecord,
+    FrameUse,
     Segmentation,
     ShortTermMemory,
     correlation,
     memory_at,
 )
+from strategies.eventmem.settings import EventMemorySettings
 from tests.support.full_suite import examples
 from tests.support.real_frames import frames_of
 

@@ -17,10 +17,10 @@ from uuid import uuid4
 import pytest
 from prefect.client.schemas.objects import StateType
 
+from flows import prefect_executor
 from flows.jobs import Job, Jobs
-from services import stale_runs
+from flows.prefect_executor import WHERE, is_dead_run
 from services.daemon import JobState, write_exit_code
-from services.stale_runs import WHERE, is_dead_run
 from store import postmaster
 from store.home import Home
 from store.postmaster import FIRST_PIDS, HostIdentity
@@ -152,5 +152,5 @@ def test_a_run_that_ended_while_it_was_looked_at_stays_as_it_ended() -> None:
     client: Any = SimpleNamespace(
         read_flow_run=later.__getitem__, set_flow_run_state=lambda run, *_, **__: forced.append(run)
     )
-    stale_runs._mark(client, [*runs.values()])  # type: ignore[list-item]
+    prefect_executor._mark(client, [*runs.values()])  # type: ignore[list-item]
     assert forced == ["a"]

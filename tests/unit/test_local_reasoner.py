@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agent.reasoners.local import LocalReasoner
+from agent.reasoners.local import (
+    ChapterReply,
+    LocalReasoner,
+    ReadingReasoner,
+    ReadReply,
+    worded_chapter,
+)
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
-from agent.reasoners.reader import ChapterReply, ReadingReasoner, ReadReply, worded_chapter
 from agent.state import Focus
 from domain.asking import (
     NOTE,

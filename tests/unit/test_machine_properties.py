@@ -10,10 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.budget import RunBudget
+from agent.model_calls import RunBudget
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
-from agent.recorder import Recorder
-from agent.replay_source import Halt, ReplaySource
+from agent.recorder import Halt, Recorder, ReplaySource
 from agent.run_context import RunContext
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Mode, Question

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.budget import RunBudget
-from agent.model_calls import Calls
+from agent.model_calls import Calls, RunBudget
 from agent.reasoners.llm import LlmReasoner
 from domain.asking import Ledger, Question
 from domain.calls import CallRecord

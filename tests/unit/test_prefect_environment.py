@@ -16,10 +16,16 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from pydantic import BaseModel
 
 from flows.prefect_executor import InProcess, in_process
-from services import prefect
-from services.prefect import PrefectServer, _command, _for_asyncpg, api_url, prefect_environment
-from services.prefect_internals import drain_events
-from services.supervisor import AppServer
+from services import supervisor
+from services.supervisor import (
+    AppServer,
+    PrefectServer,
+    _command,
+    _for_asyncpg,
+    api_url,
+    drain_events,
+    prefect_environment,
+)
 from store.home import Home
 
 
@@ -78,7 +84,7 @@ def test_ones_own_server_is_used_alone(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_running_one_is_found_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr(PrefectServer, "address", lambda _self: "http://127.0.0.1:9")
-    monkeypatch.setattr(prefect, "EmbeddedPostgres", lambda _home: pytest.fail("not needed"))
+    monkeypatch.setattr(supervisor, "EmbeddedPostgres", lambda _home: pytest.fail("not needed"))
     assert api_url(Home(tmp_path)) == "http://127.0.0.1:9/api"
 
 
@@ -93,7 +99,7 @@ def test_the_scheduler_can_insert_its_runs() -> None:
     from prefect.server.database.orm_models import FlowRun
     from sqlalchemy.orm.bulk_persistence import _expand_other_attrs
 
-    from services.prefect_internals import omit_state_in_bulk_inserts
+    from services.supervisor import omit_state_in_bulk_inserts
 
     omit_state_in_bulk_inserts()
     row = {"name": "a", "state": {"type": "SCHEDULED"}}

@@ -11,9 +11,9 @@ import pytest
 from fastapi.routing import APIRoute
 
 from agent.strategy import LONGEST_OPTION, PolicyParts, SearchEach
-from api.application import make_app
-from api.auth import AccessRules
-from cli import evals
+from api.access import AccessRules
+from api.server import make_app
+from cli import commands
 from cli.main import COMMANDS
 from cli.render import SHOWN, TABLES
 from domain.asking import Action, Evidence, Mode
@@ -46,7 +46,7 @@ def test_an_act_says_what_it_does_and_what_it_asks_for(act: Act) -> None:
     for name, field in act.arguments.model_fields.items():
         assert field.description, name
     if act.command:
-        known = COMMANDS | {f"eval {name}": one for name, one in evals.COMMANDS.items()}
+        known = COMMANDS | {f"eval {name}": one for name, one in commands.EVALUATIONS.items()}
         name = act.command if act.command in known else act.command.partition(" ")[0]
         assert known[name][0] == "door"
         assert f"homer {act.command}" in act.help, "an example"

@@ -13,19 +13,17 @@ from hypothesis import strategies as st
 from agent.reasoners import replies
 from agent.reasoners.port import Assessment, CompletedRound, DecisionContext
 from agent.reasoners.replies import (
+    LONGEST,
     ActReply,
     AssessReply,
     ConcludeReply,
     PlanReply,
     ReplanReply,
-    read_lines,
-    refs_in,
-)
-from agent.reasoners.reply_schemas import (
-    LONGEST,
     act_form,
     assess_form,
     conclude_form,
+    read_lines,
+    refs_in,
     with_short_texts,
 )
 from agent.state import Focus

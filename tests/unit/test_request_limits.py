@@ -15,8 +15,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from api import limits, problems, sse
-from api.limits import MAX_BODY_BYTES, QuestionSlots, RequestLimits
+from api import access, problems, sse
+from api.access import MAX_BODY_BYTES, QuestionSlots, RequestLimits
 from api.problems import TooManyRequests, add_error_handlers, to_problem
 from api.routes.health import DatabaseHealth
 from api.server import UnfinishedQuestions, closed_at_end
@@ -100,7 +100,7 @@ async def drip() -> Any:
 def test_a_body_that_does_not_come_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, receive: Callable[[], Any]
 ) -> None:
-    monkeypatch.setattr(limits, "BODY_S", 0.1)
+    monkeypatch.setattr(access, "BODY_S", 0.1)
     sent: list[Any] = []
     scope = {
         "type": "http",

@@ -45,7 +45,7 @@ from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO, evidence
 from tests.support.stored_rounds import ROW, TASK
-from ui import trajectory_export, trajectory_tools
+from ui import trajectory_tools
 from ui.ask import QuestionFields
 from ui.harness_remarks import HarnessPart, harness_remarks, ledger_changes, round_remarks
 from ui.trajectory_tools import UNCHANGED, _edited_action, _select_evidence
@@ -272,17 +272,17 @@ def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ShownCall(CALL, [("user", EVIL)], EVIL),
         ShownCall(CALL.model_copy(update={"error": EVIL})),
     ]
-    monkeypatch.setattr(trajectory_export, "videos_named", lambda *_: {VIDEO: FILM})
-    monkeypatch.setattr(trajectory_export, "frame_at", lambda *_: frame)
+    monkeypatch.setattr(trajectory_tools, "videos_named", lambda *_: {VIDEO: FILM})
+    monkeypatch.setattr(trajectory_tools, "frame_at", lambda *_: frame)
     monkeypatch.setattr(
-        trajectory_export, "calls_in_round", lambda _, __, number: calls if number == 1 else []
+        trajectory_tools, "calls_in_round", lambda _, __, number: calls if number == 1 else []
     )
     return monkeypatch
 
 
 def page_of(*events: Event, row: StoredTrajectory = ASKED) -> str:
 
-    return trajectory_export.render_page(cast(Store, Shelf()), History(row, events))
+    return trajectory_tools.render_page(cast(Store, Shelf()), History(row, events))
 
 
 def test_no_word_from_outside_is_markup(around: pytest.MonkeyPatch) -> None:
@@ -301,7 +301,7 @@ def test_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(around: pytest.M
 
 def test_an_image_that_cannot_be_read_leaves_the_page_whole(around: pytest.MonkeyPatch) -> None:
     frame = Moment(ref="k1", blob="gone", span=TimeSpan.of(5_000, 5_000))
-    around.setattr(trajectory_export, "frame_at", lambda *_: frame)
+    around.setattr(trajectory_tools, "frame_at", lambda *_: frame)
     page = page_of(*EVENTS)
     assert "<img" not in page
     assert page.rstrip().endswith("</html>")

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agent.budget import RunBudget
-from agent.model_calls import Calls
+from agent.model_calls import Calls, RunBudget
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from domain.calls import CallRecord

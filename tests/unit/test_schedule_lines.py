@@ -21,7 +21,7 @@ from flows.schedules.kinds import (
     parse_schedule,
     schedule_digest,
 )
-from services.prefect import work_pool_name
+from services.supervisor import work_pool_name
 
 Before = dict[str, Any]
 json_values = st.recursive(
@@ -148,7 +148,7 @@ def test_prefect_yaml_names_every_flow_and_turns_none_on(monkeypatch: pytest.Mon
     monkeypatch.setenv("HOMER_POOL", pool)
     output = apply_values(yaml.safe_load((root / "prefect.yaml").read_text()), {})
     places = {kind.flow.replace(".", "/").rpartition("/")[::2] for kind in KINDS}
-    places.add(("flows/ingest", "ingest"))
+    places.add(("flows/schedules/runs", "ingest"))
     found = set()
     for one in output["deployments"]:
         file, _, name = one["entrypoint"].partition(":")

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from domain.time import TimeSpan, parse_clock
 from domain.words import WORD_JOINER, format_span, format_time, join_words, short_times
-from evals.layout import ReportTable
+from evals.report_formats import ReportTable
 from ui import charts, player
 from ui.formatting import escape_markdown, format_bytes, format_duration
 from ui.player import Lane, TimelineBar, pack_rows

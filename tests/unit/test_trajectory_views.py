@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.replay_source import ReplaySource, source_of, split_recorded_calls
+from agent.recorder import ReplaySource, source_of, split_recorded_calls
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState, Support
 from domain.calls import CallRecord
@@ -51,7 +51,7 @@ from domain.trajectory import (
 from graphs.forks import Parent, editable, forked
 from graphs.replay import first_divergence
 from library.rounds import History, compare_trajectories
-from library.usage import usage_in
+from library.trajectories import usage_in
 from tests.support.machine import VIDEO, evidence
 from tests.support.stored_rounds import MADE, ROW, TASK
 from tests.support.stored_rounds import QUESTION as STORED_QUESTION

@@ -45,10 +45,10 @@ from ui.language import SENTENCES, best_language, in_english, literals_of
 from ui.sharing import HEADERS
 
 ROOT = Path(__file__).parents[2]
-NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py", "outline_graph.py"}
-"""Files of ``ui`` that draw nothing in words: the server, its files over HTTP, and a graph."""
+NO_PAGES = {"__main__.py", "application.py", "media.py", "server.py"}
+"""Files of ``ui`` that draw nothing in words: the server, and its files over HTTP."""
 VIEWS = tuple(
-    f"library/{name}" for name in ("library_search", "live_memory", "shared", "transcript")
+    f"library/{name}" for name in ("library_search", "sharing", "strategies", "transcript")
 )
 """Modules whose words are all on pages."""
 NO_WORDS = frozenset(
@@ -56,7 +56,7 @@ NO_WORDS = frozenset(
         # Keys of the session, fields of charts, names of parts and files.
         *("library message", "jobs last seen", "failed uploads", "uploads sent", "search error"),
         *("result of a correction", "correction shown", "file of a forgotten person"),
-        *("evaluation started", "schedule error", "started fork", "sought by {}"),
+        *("evaluation started", "schedule error", "started fork", "sought by player"),
         *("right so far", "share right", "US dollars", "second lower", "Clips", "Live"),
         *("{}.html", "{}.csv", "trajectory-{}.html", "/home/me/my-questions", "lines=5"),
         *("{}/deployments", "/api", "homer up", "homer schedule set watch folder=~/Videos"),
@@ -73,6 +73,19 @@ NO_WORDS = frozenset(
         *("homer-video", "top_level.txt", "{} ({})"),
         # The text of a prompt.
         "[image {}]",
+        # A graph in DOT.
+        *("digraph {", 'bgcolor="transparent"; rankdir="{}"; ranksep="0.5"; nodesep="0.2";'),
+        'node [style="filled", fontcolor="#ffffff", color="transparent", fontsize="12"];',
+        'edge [color="{}", fontcolor="{}", fontsize="10"];',
+        *('v{} [label={}, shape="{}", fillcolor="{}"];', "v{} -> v{} [label={}];"),
+        # Help and errors of commands in the files of ``VIEWS``.
+        *("For how many days it is valid.", "The answer's id: homer trajectory lists them."),
+        *("{} has no answer to share", "a moment is at most {} minutes long"),
+        *("{} was not watched at {}", "Only those to this answer.", "{} is revoked"),
+        *("Its id: homer share list has them.", "the signature is wrong"),
+        *("it was signed for another time", "rules, or models by name", "built through clip {}"),
+        *("what NAME-without-PART switches off", "of the video that was named"),
+        "questions are asked by it where none is named",
     }
 )
 BELOW = (ROOT / "services" / "health.py",)

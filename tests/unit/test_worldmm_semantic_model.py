@@ -15,10 +15,10 @@ from agent.reasoners.port import Unreadable
 from domain.sentences import Triple
 from domain.time import TimeSpan
 from models.messages import Message
+from strategies.worldmm.builder import SemanticByModel
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.replies import MOST_LASTING
 from strategies.worldmm.semantic import EpisodicTriple, SemanticChange, SemanticTriple
-from strategies.worldmm.semantic_build import SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
 from tests.support.remembered import WordEmbedder
 

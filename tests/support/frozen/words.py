@@ -95,8 +95,8 @@ def http() -> dict[str, Any]:
     """The paths of the API, and the fields of what is sent."""
     from typing import cast
 
-    from api.application import make_app
-    from api.auth import AccessRules
+    from api.access import AccessRules
+    from api.server import make_app
     from store.database import Store
     from tests.support.api import WordState
 
@@ -112,7 +112,7 @@ def http() -> dict[str, Any]:
 
 def mcp() -> dict[str, list[str]]:
     """The tools of the MCP server, and their arguments."""
-    from api.mcp_tools import asking_tool, reading_tools
+    from api.mcp_server import asking_tool, reading_tools
 
     listed = [one.listed for one in (asking_tool(), *reading_tools())]
     return {tool.name: sorted(tool.input_schema["properties"]) for tool in listed}

@@ -30,7 +30,7 @@ from evals.datasets.files import (
     video_in,
     without_labels,
 )
-from evals.datasets.published import Row
+from evals.datasets.specifications import Row
 
 ROWS = [{"name": "a", "size": 1}, {"name": "b, c", "size": 2}]
 

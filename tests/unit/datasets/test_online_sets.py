@@ -14,7 +14,7 @@ from domain.time import TimeSpan
 from evals.datasets import read
 from evals.datasets.egolife import targets
 from evals.datasets.streams import joined_options
-from evals.export import write_submissions
+from evals.report_formats import write_submissions
 from tests.support.datasets import (
     EGOLIFE,
     EGOMEM,

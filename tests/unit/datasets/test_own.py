@@ -22,9 +22,8 @@ from domain.asking import Answer
 from domain.errors import InputError, NotFound
 from domain.time import TimeSpan
 from evals.dataset import Conditions, DatasetSource
-from evals.datasets import read, source, sources
-from evals.datasets.own import moment
-from evals.datasets.registry import Census, census
+from evals.datasets import Census, census, read, source, sources
+from evals.datasets.specifications import moment
 from evals.judging import judge_conditions
 from tests.support.datasets import EXAMPLES, PARQUET, ROBOT_QA, STREAMING, Files, lay, mme, robot
 
