@@ -18,16 +18,9 @@ import numpy as np
 import psutil
 
 from benchmarks.lines import Line, Taken, costs
-from domain.media import Clip, Video
+from domain.media import Clip, TimedImage, Video
 from domain.time import TimeSpan
-from perception.frame_keeper import (
-    FrameChange,
-    FrameToKeep,
-    SampledFrame,
-    State,
-    frames_for,
-    kept_jpeg,
-)
+from perception.frame_keeper import FrameChange, FrameToKeep, State, frames_for, kept_jpeg
 from perception.images import Blobs
 from strategies.vam.settings import HOUR, VisualMemorySettings
 from strategies.vam.visual_memory import FrameReason, moment_keeper
@@ -81,7 +74,7 @@ class Day:
         for index in range(DAY_H * HOUR // CLIP_MS):
             clip = Clip(index=index, span=TimeSpan.of(index * CLIP_MS, (index + 1) * CLIP_MS))
             times = range(clip.span.start_ms, clip.span.end_ms, keeper.every_ms)
-            frames = [SampledFrame(at, picture(at // 1_000)) for at in times]
+            frames = [TimedImage(time_ms=at, jpeg=picture(at // 1_000)) for at in times]
             began = time.process_time()
             made = keeper.keep(WATCHED, carried, None, clip, frames_for(keeper, frames))
             carried = made.state

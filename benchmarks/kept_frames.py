@@ -19,14 +19,14 @@ from benchmarks.grown import scratch_store
 from benchmarks.lines import Line, Taken, costs
 from benchmarks.macro_event import CountedEncoder
 from domain.built import BuiltFrame, BuiltMemory, WatchedClip
-from domain.media import Clip, Video
+from domain.media import Clip, TimedImage, Video
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from models.messages import Message
 from models.sentences import SentenceParser
 from people.model_transactions import run_with_models
-from perception.frame_keeper import FrameKeeper, SampledFrame, frames_for
+from perception.frame_keeper import FrameKeeper, frames_for
 from perception.images import Blobs
 from store.database import Store, remove_unused_blobs
 from store.home import Home
@@ -64,10 +64,10 @@ def picture(second: int, width: int = 1_280, height: int = 720) -> bytes:
     return blobs[blobs.add(image, 85)]
 
 
-def sampled(clip: Clip) -> list[SampledFrame]:
+def sampled(clip: Clip) -> list[TimedImage]:
     """Return a frame a second."""
     times = range(clip.span.start_ms, clip.span.end_ms, 1_000)
-    return [SampledFrame(time_ms, picture(time_ms // 1_000)) for time_ms in times]
+    return [TimedImage(time_ms=time_ms, jpeg=picture(time_ms // 1_000)) for time_ms in times]
 
 
 def clip_of(index: int) -> Clip:

@@ -26,11 +26,11 @@ from flows.clip_memory import builds_windows
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
 from memory.writers import make_writers
-from memory.writers.labels import is_telling
 from memory.writers.llm_clip import LlmClipWriter
 from memory.writers.llm_event import LlmEventWriter
 from memory.writers.local_event import expected_summary_lines
 from memory.writers.port import ClipContext
+from memory.writers.segment_labels import is_telling
 from models.messages import text_tokens
 from models.profile import Profile
 from models.specs import cost_usd, is_priced

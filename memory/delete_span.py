@@ -21,8 +21,8 @@ from domain.rights import Deed
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
 from memory.event_graph_update import to_window_lines
-from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_event import with_time
+from memory.writers.segment_labels import Salience, content_words, summarise
 from models.ports import TextEmbedder
 from people.characters import people_at, place_people
 from people.forget import FORGOTTEN_SUMMARY, outcomes_without

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.built import Carried, ChangedFrame, FrameDraft, KeptClip, NewImage
 from domain.errors import BlobGone
-from domain.media import Clip, Video
+from domain.media import Clip, TimedImage, Video
 from models.ports import ImageEncoder, Vector
 from people.model_transactions import ModelCallNeeded
 from perception.frame_keeper import (
@@ -19,7 +19,6 @@ from perception.frame_keeper import (
     FrameKeeper,
     FrameToKeep,
     KeptFrames,
-    SampledFrame,
     frames_for,
     kept_jpeg,
 )
@@ -52,7 +51,7 @@ class VideoKeepers:
         return tuple(sorted({keeper.every_ms for keeper in self.keepers.values()}))
 
     def keep(
-        self, name: str, clip: Clip, sampled: Sequence[SampledFrame], before: Carried
+        self, name: str, clip: Clip, sampled: Sequence[TimedImage], before: Carried
     ) -> KeptFrames:
         """Return what a keeper makes of a clip.
 
@@ -107,7 +106,7 @@ class ClipKeeping:
     """What the keepers make of one clip, for a transaction that stores it."""
 
     def __init__(
-        self, store: Store, keepers: VideoKeepers, clip: Clip, sampled: Sequence[SampledFrame]
+        self, store: Store, keepers: VideoKeepers, clip: Clip, sampled: Sequence[TimedImage]
     ) -> None:
         self._store, self._keepers = store, keepers
         self._clip, self._sampled = clip, sampled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 from sqlalchemy.orm import Session
@@ -123,9 +123,13 @@ class ClipWriter:
     ) -> None:
         self._store, self.video_id, self.settings = store, video_id, settings
         self.writers, self._models = writers, models
-        self.vectors = TransactionEmbedder(models.text)
         self._drafts: dict[int, WrittenDraft] = {}
         self._recordings: dict[int, CallRecording] = {}
+
+    @cached_property
+    def vectors(self) -> TransactionEmbedder:
+        """The vectors made so far; an encoder may be asked for its size here, on record."""
+        return TransactionEmbedder(self._models.text)
 
     def remember(
         self,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
+from domain.media import TimedImage
 from perception.images import Blobs, decode_bgr, decode_stored, encode_shrunk
 
 if TYPE_CHECKING:
@@ -26,14 +27,6 @@ State = Mapping[str, JsonValue]
 
 KEPT_QUALITY = 90
 """JPEG quality of frames that are made smaller, unless the keeper names one."""
-
-
-@dataclass(frozen=True)
-class SampledFrame:
-    """The picture that is shown at an instant, as JPEG; a still picture's bytes are shared."""
-
-    time_ms: int
-    jpeg: bytes
 
 
 @dataclass(frozen=True)
@@ -121,9 +114,7 @@ class FrameKeeper:
     keep: KeepFrames
 
 
-def sample_frames(
-    raw: RawClip, every_ms: Collection[int], quality: int
-) -> tuple[SampledFrame, ...]:
+def sample_frames(raw: RawClip, every_ms: Collection[int], quality: int) -> tuple[TimedImage, ...]:
     """Return what a clip shows at the multiples of each of ``every_ms``, outside of its gaps.
 
     Args:
@@ -138,7 +129,7 @@ def sample_frames(
             if not any(gap.start_ms <= time < gap.end_ms for gap in raw.gaps)
         }
     )
-    sampled = list[SampledFrame]()
+    sampled = list[TimedImage]()
     last, jpeg = -1, b""
     for time in instants:
         shown = bisect_right(raw.frames, time, key=lambda frame: frame.time_ms) - 1
@@ -148,11 +139,11 @@ def sample_frames(
             blobs = Blobs()
             jpeg = blobs[blobs.add(raw.frames[shown].image, quality)]
             last = shown
-        sampled.append(SampledFrame(time, jpeg))
+        sampled.append(TimedImage(time_ms=time, jpeg=jpeg))
     return tuple(sampled)
 
 
-def frames_for(keeper: FrameKeeper, sampled: Iterable[SampledFrame]) -> Iterator[tuple[int, Image]]:
+def frames_for(keeper: FrameKeeper, sampled: Iterable[TimedImage]) -> Iterator[tuple[int, Image]]:
     """Decode those of the sampled frames that a keeper is shown, one at a time."""
     jpeg, image = b"", None
     for one in sampled:

@@ -25,6 +25,7 @@ from domain.media import (
     Percept,
     SeenObject,
     Sound,
+    TimedImage,
 )
 from domain.settings import MemorySettings, WatchSettings
 from models.devices import trim_heap
@@ -39,7 +40,7 @@ from perception.faces_and_voices import (
     group_faces,
     group_voices,
 )
-from perception.frame_keeper import SampledFrame, sample_frames
+from perception.frame_keeper import sample_frames
 from perception.hearing import NOTHING_HEARD, Heard, SpeechModels, find_sounds, recognise
 from perception.images import Blobs, likeness
 from perception.keyframes import ChosenKeyframe, keyframe_candidates, pick_keyframes, read_screen
@@ -117,7 +118,7 @@ class Perceived:
     percept: Percept
     blobs: dict[str, bytes]
     view: ClipView = KEYFRAMES_ONLY
-    sampled: tuple[SampledFrame, ...] = ()
+    sampled: tuple[TimedImage, ...] = ()
     heard: Heard = NOTHING_HEARD
 
     def after(self, words: Sequence[Speech]) -> Perceived:

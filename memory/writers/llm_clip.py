@@ -27,7 +27,6 @@ from memory.writers.clip_page import (
     fit_parts,
     prompt_parts,
 )
-from memory.writers.labels import content_words
 from memory.writers.local_clip import (
     DEFAULTS,
     LocalClipWriter,
@@ -35,6 +34,7 @@ from memory.writers.local_clip import (
     fill_descriptions,
 )
 from memory.writers.port import ClipContext
+from memory.writers.segment_labels import content_words
 from models.chat import Replay, Sink, StructuredChat
 from models.messages import (
     Message,

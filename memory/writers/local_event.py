@@ -22,7 +22,8 @@ from domain.sentences import split_sentences
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
 from memory.patches import WrittenEdge, WrittenPatch, WrittenSegment
-from memory.writers.labels import (
+from memory.writers.port import EventWindow, WindowLine
+from memory.writers.segment_labels import (
     CutLimits,
     Salience,
     choose_cuts,
@@ -32,7 +33,6 @@ from memory.writers.labels import (
     summarise,
     summary_size,
 )
-from memory.writers.port import EventWindow, WindowLine
 
 # Finds causal relations that speech states, by causal connectives; pure.
 

@@ -65,12 +65,6 @@ def test_a_live_reply_is_recorded_like_any_other(supports: frozenset[str], way: 
     assert json.loads(one.reply["text"]) == json.loads(other.reply["text"])  # type: ignore[index]
 
 
-def test_who_does_not_listen_is_sent_the_reply_in_one_piece() -> None:
-    with OpenAIServer([PARIS]) as server:
-        chat_of(server).ask(TURNS, City, purpose="act")
-        assert not server.requests[0].get("stream")
-
-
 @pytest.mark.parametrize(("supports", "way"), KINDS)
 def test_server_that_sends_no_pieces_is_asked_for_whole(supports: frozenset[str], way: str) -> None:
     with OpenAIServer([PARIS, PARIS], supports - {"stream"}) as server:

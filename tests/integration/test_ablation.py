@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.asking import Mode, Question
 from domain.evaluation_options import AblationStage
 from domain.settings import AskSettings
-from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked, SkillsRouted
+from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import events_of
@@ -49,13 +49,6 @@ def test_the_record_says_with_how_much_it_was_searched(party: Store) -> None:
     first = events(party, AskSettings(memory=AblationStage.EVENTS))[0]
     assert isinstance(first, QuestionAsked)
     assert first.setup.settings.memory is AblationStage.EVENTS
-
-
-def test_a_question_asked_without_skills_looks_for_none(party: Store) -> None:
-    with_them = [type(event) for event in events(party, AskSettings())]
-    without = [type(event) for event in events(party, AskSettings(skills=False))]
-    assert SkillsRouted in with_them
-    assert SkillsRouted not in without
 
 
 def test_a_model_is_reported_which_modes_there_are_and_held_to_them(party: Store) -> None:

@@ -73,13 +73,6 @@ def test_a_deleted_span_is_reported_by_its_times(store: Store) -> None:
     assert done(store) == [("deleted", f"{VIDEO} 60000-120000 ms")]
 
 
-def test_what_was_not_done_is_not_on_record(store: Store) -> None:
-    with store.begin() as session:
-        record_deed(session, Deed.DELETED, VIDEO)
-        session.rollback()
-    assert done(store) == []
-
-
 @pytest.mark.parametrize(
     "how", ["UPDATE audit SET who = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"]
 )

@@ -323,14 +323,6 @@ def test_events_of_other_videos_are_not_denied(store: Store, retrievers: Retriev
     assert found.searched.startswith("no event is in these videos")
 
 
-def test_a_small_library_is_searched_whole(store: Store, retrievers: Retrievers) -> None:
-    fill(store, [])
-    found = retrievers.search(view(videos=CHOSEN), Mode.VIDEO, "the lamp of the kitchen")
-    assert "likeliest" not in found.searched
-    assert not found.selected
-    assert videos_of(found) == {video(n) for n in range(CHOSEN)}
-
-
 def test_first_mention_is_not_told_from_some_videos(store: Store, retrievers: Retrievers) -> None:
     fill(store, [])
     found = retrievers.search(view(), Mode.VIDEO, "the lamp", aim=FIRST_MENTION)

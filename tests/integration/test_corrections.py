@@ -202,12 +202,6 @@ def test_a_voice_that_a_person_named_brings_that_name_to_its_face(talk: Store) -
     assert people(talk)[1:] == [(2, "Grace", (1,), (1,))]
 
 
-def test_a_new_voice_goes_with_the_face_that_was_merged(talk: Store) -> None:
-    merge(talk, VIDEO, "face_1", "Ada")
-    memorise(talk, talks(3, 2, 7, "It is cold.", 20))
-    assert people(talk) == [(0, "Ada", (0, 1), (0, 2)), (3, "Omar", (), (1,))]
-
-
 def test_two_who_were_said_to_be_apart_are_not_joined_later(talk: Store) -> None:
     keep_apart(talk, VIDEO, "2", "3")
     memorise(talk, talks(3, 2, 2, "Hello again.", 20), talks(4, 2, 2, "And again.", 20))

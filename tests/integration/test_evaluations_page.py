@@ -107,16 +107,6 @@ def test_runs_are_listed_with_how_far_they_are(runs: Store) -> None:
     assert "run=second" in links(open_page("evaluations"))
 
 
-def test_many_runs_are_shown_a_page_at_a_time(library: Store) -> None:
-    with library.begin() as session:
-        for n in range(60):
-            begin_run(session, f"run-{n:02d}", run_settings())
-    assert "26 to 50 of 60" in words(open_page("evaluations", page=2))
-    assert "51 to 60 of 60" in words(open_page("evaluations", page=9))
-    found = evaluation_runs(library, 58, 10)
-    assert (found.total, len(found.items)) == (60, 2)
-
-
 def test_a_run_has_its_tables_and_curves_in_words_too(runs: Store) -> None:
     page = open_page("evaluations", run="first")
     shown = words(page)

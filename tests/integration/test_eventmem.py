@@ -14,7 +14,7 @@ from domain.asking import Question
 from domain.built import Node
 from domain.errors import InputError, NotFound
 from domain.faults import FaultPoint
-from domain.media import Clip
+from domain.media import Clip, TimedImage
 from domain.moments import Retrieval
 from domain.time import TimeSpan
 from domain.trajectory import Acted, Event, EvidenceRetrieved, ModelCalled
@@ -25,7 +25,6 @@ from graphs.runner import Runner
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from models.toolbox import Toolbox
 from people.model_transactions import run_with_models
-from perception.frame_keeper import SampledFrame
 from store.database import Store, remove_unused_blobs
 from store.queries.backup import video_records
 from store.queries.builds import read_built
@@ -61,9 +60,9 @@ def jpeg(second: int) -> bytes:
     return striped_jpeg(second, dark=scene_of(second) % 2 == 1)
 
 
-def sampled(clip: Clip) -> list[SampledFrame]:
+def sampled(clip: Clip) -> list[TimedImage]:
     span = range(clip.span.start_ms, clip.span.end_ms, 1_000)
-    return [SampledFrame(time, jpeg(time // 1_000)) for time in span]
+    return [TimedImage(time_ms=time, jpeg=jpeg(time // 1_000)) for time in span]
 
 
 @pytest.fixture

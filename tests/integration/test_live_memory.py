@@ -13,12 +13,11 @@ from sqlalchemy import update
 from cli import answers
 from domain.asking import Question
 from domain.built import FrameDraft, KeptClip
-from domain.media import Clip, Stream
+from domain.media import Clip, Stream, TimedImage
 from domain.trajectory import Event, PartialReply
 from library.strategies import MAX_OF_TIER, KeptNow, load_live_memory
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.model_transactions import run_with_models
-from perception.frame_keeper import SampledFrame
 from store.database import Store, remove_unused_blobs
 from store.queries.clips import clips_of
 from store.queries.keyframes import store_kept
@@ -57,7 +56,7 @@ def stream(store: Store) -> Store:
     made = VideoKeepers(video, {name: keeper() for name, keeper in keepers.items() if keeper})
     for clip in clips:
         times = range(clip.span.start_ms, clip.span.end_ms, 1_000)
-        frames = [SampledFrame(time, jpeg(time // 1_000)) for time in times]
+        frames = [TimedImage(time_ms=time, jpeg=jpeg(time // 1_000)) for time in times]
         keeping = ClipKeeping(store, made, Clip(index=clip.index, span=clip.span), frames)
         keeping.prepare()
         run_with_models(store, keeping.store)

@@ -30,10 +30,10 @@ from memory.captions import caption_clips, read_captions, spoken_lines
 from memory.delete_span import quotes_any
 from memory.patches import PatchContext, WrittenPatch, check_patch, drop_invalid_items
 from memory.subtitles import cues_to_utterances
-from memory.writers.labels import phrases
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter, find_stated_causes
 from memory.writers.port import ClipContext, EventWindow, WindowLine
+from memory.writers.segment_labels import phrases
 from models.chat import read_value
 from models.structured import is_complete_object, read_object
 from people.characters import ClipPeople

@@ -12,10 +12,10 @@ from domain.memories import ClipMemories, MemoryKind, MemorySource, OpenSegment,
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import PatchContext, WrittenPatch, check_patch
-from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter, find_stated_causes
 from memory.writers.port import ClipContext, EventWindow, WindowLine
+from memory.writers.segment_labels import Salience, content_words, summarise
 from people.characters import ClipPeople
 from people.names import format_clip
 from tests.support.memory import VIDEO, WordVectors, face, percept, said, span, text_at, voice

@@ -24,9 +24,9 @@ from flows.ingest_video import _missing_models, models_used
 from memory.clip_lines import continue_sounds
 from memory.writers import make_writers
 from memory.writers.clip_page import prompt_parts
-from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
+from memory.writers.segment_labels import Salience, summarise
 from models import profile as profiles
 from models import yamnet
 from models.keys_and_packages import Extra

@@ -16,10 +16,10 @@ from domain.sentences import LINE_WORDS, split_sentences, split_utterance
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
-from memory.writers.labels import CutLimits, choose_cuts, depth_scores, split_at_cuts
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, WindowLine
+from memory.writers.segment_labels import CutLimits, choose_cuts, depth_scores, split_at_cuts
 from people.characters import ClipPeople
 from people.names import search_text
 from tests.support.memory import VIDEO, direction, face, percept, said, span, text_at, voice
