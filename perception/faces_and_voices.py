@@ -2,7 +2,7 @@
 
 About a frame a second is looked at, and every keyframe. A face that stays in its place within a
 shot is one track; tracks are merged by the likeness of their embeddings. A picture of a face that
-never moves is none (``perception.faces``).
+never moves is none.
 
 Speech is cut into windows of 1.5 s; their embeddings are clustered; what is too small to be a
 person is given to the voice it is most like; windows of one voice in a row are a turn.

@@ -11,7 +11,7 @@ from typing import Any
 from evals import judging
 from evals.running import EvaluationSteps
 from graphs.runner import Runner
-from memory import import_captions
+from memory.write_clip import ClipWriter
 from store.database import open_store
 from store.home import Home
 from store.queries import evaluations
@@ -21,7 +21,7 @@ from tests.support.forked_processes import forked
 from tests.support.obedient_model import LlmToolbox
 
 POINTS: dict[str, tuple[Any, str, bool]] = {
-    "while captions are imported": (import_captions, "remember_many", True),
+    "while captions are imported": (ClipWriter, "remember_many", True),
     "before the questions are planned": (evaluations, "plan_slots", False),
     "before a question is on record": (evaluations, "set_trajectory", False),
     "after a question is on record": (Runner, "begin", True),
