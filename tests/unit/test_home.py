@@ -353,7 +353,7 @@ def test_a_server_that_answers_something_else_is_not_ready(home: Home) -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         assert not found._answers(DaemonProcess(1, 1.0, taken.getsockname()[1]))
-    assert not found._answers(DaemonProcess(1, 1.0, 99_999))
+    assert not found._answers(DaemonProcess(1, 1.0, 65_536))
 
 
 def test_a_remembered_port_is_taken_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
