@@ -16,7 +16,7 @@ from domain.people import TAG, PersonOfVideo, tags_in_words
 from domain.time import TimeSpan
 from domain.words import format_number, marked, translate
 from flows.video_locks import current_state, watched_videos
-from library.params import DEFAULT_LIMIT, MAX_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
+from library.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, VideoName, page
 from library.strategies import BuiltOf, built_memories
 from people.characters import ClipPeople, people_at
 from people.names import display_line, display_segment
@@ -396,11 +396,10 @@ def suggested_questions(
 
 def _questions(store: Store, video: str) -> Iterator[str]:
     """Yield questions about a named person first, then about topics, the longest first."""
-    # It imports the decoder of videos, which showing memory does without.
-    from library.people import people_of_video
-
-    people = people_of_video(store, video, limit=MAX_LIMIT).items
-    named = [person.label for person in people if person.names]
+    # Names alone: a long video has thousands of times at which its people are seen.
+    with store.begin() as session:
+        people = people_at(session, video, _last_clip(session, video)).characters
+    named = [person.name for person in people if person.name]
     # A person who is called by a tag has no name that one would ask by.
     yield from (marked(f"What does {name} say?") for name in named[:1] if not TAG.search(name))
     segments = events(store, video, limit=MAX_SEGMENTS).items

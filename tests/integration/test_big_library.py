@@ -79,7 +79,7 @@ def rows_read() -> Iterator[Callable[[], int]]:
 @pytest.mark.parametrize(
     ("page", "query", "most"),
     [
-        in_full(("ask", {}, 100)),
+        in_full(("ask", {}, 9 * 60)),
         ("library", {}, 100),
         in_full(("video", {}, 300 + 3 * 300 + 300 + 5 * 60 + WATCHED)),
         ("video", {"show": "Clips"}, 10 * (8 + 3) + 5 * 60 + 50 + 8 * 5 + WATCHED),

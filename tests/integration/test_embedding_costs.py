@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -26,7 +26,6 @@ from library import alerts
 from library.memory import dump_lines, show_video
 from library.trajectories import ingest_usage, usage_in
 from memory.delete_span import delete_span
-from memory.reembed import reembed_video
 from models.ports import TextEmbedder
 from models.profile import Profile
 from models.specs import ChatSpec, EncoderSpec, Price
@@ -39,11 +38,12 @@ from store.database import Store
 from store.home import Home
 from store.queries.trajectories import embeddings_of, events_of
 from store.queries.videos import DONE, set_video_state
-from store.tables.schema import ModelCallRow
+from store.tables.schema import LibraryRow, ModelCallRow
 from strategies.registry import find_strategy
 from tests.integration.test_shown_clips import counting
 from tests.support.api import WordState, client_of
 from tests.support.asking import PARTY, remember_party
+from tests.support.changed_encoders import change_all
 from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
 from tests.support.light_models import LightToolbox
@@ -206,7 +206,7 @@ def test_frames_take_what_was_estimated(home: Home, store: Store, tmp_path: Path
         taken = counted(requests)
     used = ingest_usage(store, outcome.video)
     assert used.images / used.clips == pytest.approx(estimate.images, rel=0.1)
-    assert estimate.images > 5, "frames besides keyframes"
+    assert estimate.images > 1, "frames besides keyframes"
     wanted = 10 * (estimate.tokens_in + estimate.tokens_out)
     assert used.tokens_in + used.tokens_out == pytest.approx(wanted, rel=0.1)
     assert used.tokens_in > taken > 0
@@ -227,7 +227,7 @@ def test_changing_the_endpoint_takes_the_estimate(home: Home, store: Store, tmp_
         assert plan.tokens == pytest.approx(taken, rel=0.1)
         assert plan.cost_usd == pytest.approx(taken / 1e6, rel=0.1)
         assert show_video(store, VIDEO).cost.tokens_in == taken
-        reembed_video(store, VIDEO, WordVectors(), Quiet())
+        change_all(store, WordVectors(), images=False)
         requests.clear()
         again = plan_reembedding(opened, timed=True)
     assert {text for texts in requests for text in texts} == {f"passage: {one}" for one in SAMPLE}
@@ -257,6 +257,8 @@ def test_deleting_and_forgetting_have_their_embeddings_on_record(home: Home, sto
     watch_talk(store)
     with server(word_vectors) as (url, requests):
         text = workspace(home, store, url).toolbox.text
+        change_all(store, text, images=False)
+        requests.clear()
         delete_span(store, VIDEO, SPAN, text, MemorySettings())
         after_deletion = counted(requests)
         assert sum(row.tokens_in for row in embedded(store)) == after_deletion > 0
@@ -386,6 +388,8 @@ def test_local_search_is_free(store: Store, database: str, monkeypatch: pytest.M
 @pytest.mark.full
 def test_a_search_that_fails_is_on_record(home: Home, store: Store) -> None:
     watch_talk(store)
+    with store.begin() as session:
+        session.execute(update(LibraryRow).values(text_encoder="openai:tiny"))
     with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
         retrievers = Retrievers(store, workspace(home, store, url).toolbox, Settings())
         with pytest.raises(ModelError, match="too long"), recorded_search(store):

@@ -56,7 +56,7 @@ def test_a_name_shown_with_an_occupation_is_the_speaker_s(
     assert any("Software Engineer (shown on screen)" in line for line in lines)
     # Which words are heard differs a little between processors; that he says them does not.
     said = [line.removeprefix("Omar: ") for line in lines if line.startswith("Omar: ")]
-    assert sum(len(words.split()) for words in said) > 10
+    assert sum(len(words.split()) for words in said) > 7
     assert len(shown.people) < 10
     assert {clip for one in shown.segments for clip in one.clips} == {0, 1}
 

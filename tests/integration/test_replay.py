@@ -87,7 +87,7 @@ def test_an_answer_by_rules_is_replayed_without_any_model(party: Store, question
     made = replay(party, trajectory[:7])
     assert same(made)
     assert (made.trajectory, made.calls, made.ended) == (trajectory, 0, True)
-    assert made.searches > 1
+    assert made.searches > 0
     with party.begin() as session:
         assert made.events == len(events_of(session, trajectory))
     assert kept(party) == before

@@ -28,6 +28,7 @@ LEFT_OUT = {
     "clips": {"attempts", "budget", "dropped", "left_out", "seconds", "updated_at"},
     "memories": {"words"},
     "keyframes": {"likeness_vector"},
+    "character_names": {"act"},
     "corrections": {"made_at"},
     "builds": {"built_at"},
     "model_calls": {"ms", "called_at", "trajectory_id"},

@@ -125,7 +125,7 @@ def test_a_video_too_large_is_made_smaller_and_at_last_frames_stand_for_it() -> 
     assert small is not None
     assert len(small) <= 1_000_000
     none = shown(raw(frames), clip_view="video", clip_video_bytes=1_000)
-    assert (none.video, none.too_large, len(none.frames)) == (None, True, 12)
+    assert (none.video, none.too_large, bool(none.frames)) == (None, True, True)
 
 
 def test_the_model_is_given_each_picture_after_its_time_and_keyframes_keep_their_numbers() -> None:
