@@ -84,7 +84,7 @@ def test_a_killed_watcher_is_reported_on_an_open_page(page: Page, place: Home, k
 
 
 def test_it_goes_on_to_the_end_by_one_press(page: Page, place: Home, keep: Keep) -> None:
-    assert entry(place, "long film")[0] == "watching"
+    assert entry(place, "long film")[0] == "paused"
     page.get_by_role("button", name="Continue").click()
     seen(page, "long film.mp4 being watched")
     page.get_by_text("3:00 · Ready").wait_for()
