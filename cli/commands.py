@@ -57,8 +57,11 @@ class ErrorBoundary(TyperGroup):
             message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
             if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-                # Typer prints it: a line that may quote arguments, or a command's whole help.
-                error.message = printable(error.message, "\n")  # type: ignore[attr-defined]
+                # Typer prints it: a command's whole help, or a line that may quote arguments.
+                told: Any = error
+                command = getattr(told, "ctx", None)
+                if command is None or told.message != command.get_help():
+                    told.message = printable(told.message)
                 raise
             where = _log_error(error) or (
                 "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
