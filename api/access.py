@@ -20,7 +20,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import RequestRefused, TooManyRequests, problem_response
-from auth.connections import LOOPBACK, admit, extend_wait, is_loopback, same_origin
+from auth.connections import admit, extend_wait, same_origin
+from auth.signing_in import LOOPBACK, is_loopback
 from domain.errors import SetupError
 from domain.rights import KEY_PREFIX, LABEL, acting_user
 from models.keys_and_packages import read_key

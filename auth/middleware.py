@@ -12,8 +12,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from auth.connections import SignInMethods, admit, same_origin
-from auth.signing_in import SESSION_S, Sessions, stored_hash, user_from_cookies
+from auth.connections import admit, same_origin
+from auth.signing_in import SESSION_S, Sessions, SignInMethods, stored_hash, user_from_cookies
 from store.home import Home
 
 PUBLIC_PATHS = ("/_stcore/health", "/sign-in", "/sign-out")

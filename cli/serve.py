@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from auth.connections import is_loopback
+from auth.signing_in import is_loopback
 from cli.commands import Profile
 from cli.console import note, say
 from domain.errors import SetupError

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from auth.connections import is_loopback
-from auth.signing_in import read_password_file, remove_password, set_password
+from auth.signing_in import is_loopback, read_password_file, remove_password, set_password
 from cli.commands import Json
 from cli.console import note, say, say_json, say_table
 from domain.errors import InputError

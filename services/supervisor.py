@@ -16,8 +16,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from auth.connections import SignInMethods, sign_in_methods
-from auth.signing_in import set_password_from_environment
+from auth.signing_in import SignInMethods, set_password_from_environment, sign_in_methods
 from domain.errors import SetupError
 from services.daemon import HOST, Daemon
 from store.database import Store

@@ -20,10 +20,15 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.bootstrap import load_config_options
 
-from auth.connections import LimitedConnection, SafeHeaders, SignInMethods, sign_in_methods
+from auth.connections import LimitedConnection, SafeHeaders
 from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.signin_page import SignInPage
-from auth.signing_in import secrets_file, set_password_from_environment
+from auth.signing_in import (
+    SignInMethods,
+    secrets_file,
+    set_password_from_environment,
+    sign_in_methods,
+)
 from domain.errors import HomerError, SetupError
 from services.daemon import stop_when_unused
 from store.home import Home

@@ -13,9 +13,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from auth.connections import SignInMethods
 from auth.middleware import RequireSignIn, SessionStore
-from auth.signing_in import link_key, sign_until
+from auth.signing_in import SignInMethods, link_key, sign_until
 from domain.asking import Question
 from domain.errors import InputError
 from domain.rights import SharedLink

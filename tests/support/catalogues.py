@@ -47,14 +47,14 @@ PACKAGES = (
 )
 NOT_SHOWN = (
     # What a server or a command says before there is a page.
-    *("auth/connections.py", "auth/signing_in.py", "auth/signing_in.py", "domain/watching.py"),
+    *("auth/signing_in.py", "domain/watching.py"),
     *("flows/build.py", "flows/reembed.py"),
     *("services/bug_report.py", "store/postmaster.py"),
     *("library/watching.py", "library/upkeep.py"),
     # Streams are watched by a command.
     "perception/live*.py",
     # Evaluations that the app does not start, and what a command is given for one.
-    *("evals/asking.py", "evals/caption_scales.py", "evals/local.py", "evals/plan.py"),
+    *("evals/caption_scales.py", "evals/plan.py"),
     "evals/training/*.py",
     # LangGraph Studio, llama-index.
     *("graphs/studio.py", "retrieval/adapters.py", "retrieval/vector_store.py"),

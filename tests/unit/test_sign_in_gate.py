@@ -15,10 +15,9 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from auth.connections import SignInMethods
 from auth.middleware import RequireSignIn, SameOrigin, SessionStore
 from auth.signin_page import SignInPage
-from auth.signing_in import set_password
+from auth.signing_in import SignInMethods, set_password
 from store.home import Home
 from ui.language import in_language
 

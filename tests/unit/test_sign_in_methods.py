@@ -12,16 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auth import signing_in as door
-from auth.connections import HOSTS_VARIABLE, is_loopback, sign_in_methods
 from auth.signin_page import safe_redirect
 from auth.signing_in import (
     FILE_VARIABLE,
+    HOSTS_VARIABLE,
     SESSION_S,
     VARIABLE,
     Oidc,
     Sessions,
     Throttle,
     hash_password,
+    is_loopback,
     load_oidc,
     password_file,
     password_matches,
@@ -29,6 +30,7 @@ from auth.signing_in import (
     secrets_file,
     set_password,
     set_password_from_environment,
+    sign_in_methods,
     stored_hash,
     verified_name,
 )
