@@ -26,7 +26,7 @@ from services.bug_report import write_bug_report
 from services.health import Check, check_setup
 from services.model_probe import probe_models
 from store.archive import Manifest
-from store.backup import back_up, check_archive
+from store.backup import back_up, check_archive, restore_library
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.files import find_exposed, restrict_exposed
@@ -232,9 +232,6 @@ def restore(
     try:
         if check:
             return check_archive(file, progress, limits)
-        # LangGraph's tables are restored too, and LangGraph is slow to import.
-        from flows.check import restore_library
-
         return restore_library(home, file, progress, limits, rights=rights)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; nothing was changed") from stop

@@ -11,7 +11,6 @@ from pydantic import BeforeValidator, Field
 from domain.errors import InputError, ModelError
 from domain.watching import Imported, Watched
 from domain.words import plain_line
-from flows.check import import_exported_video
 from flows.clip_memory import build_due_windows
 from flows.jobs import clips_to_retry
 from flows.watching import watch_files
@@ -24,6 +23,7 @@ from memory.import_captions import import_reference, import_track, read_scaled_c
 from memory.writers import make_writers
 from models.profile import load_profile
 from store.database import Store, open_store
+from store.export import import_exported_video
 from store.home import Home
 from store.progress import SILENT, Meter, import_progress
 from store.queries.videos import find_video, video_state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -28,9 +29,10 @@ from store.archive import (
     open_archive,
     write_images,
 )
-from store.database import Store, remove_orphaned_blobs
+from store.database import Store, open_store, remove_orphaned_blobs
 from store.driver import is_database_failure
-from store.migrations import HEAD, refresh_viewer_role
+from store.home import Home
+from store.migrations import HEAD, has_tables, migrate, refresh_viewer_role
 from store.progress import Megabytes, Progress
 from store.queries.backup import (
     CopiedTable,
@@ -260,3 +262,29 @@ def _restore_rows(
     if named:
         raise InputError("the back-up was altered: an image that its rows name is not in it")
     faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
+
+
+def restore_library(
+    home: Home,
+    path: Path,
+    progress: Progress,
+    limits: ImportLimits = DEFAULT_LIMITS,
+    *,
+    rights: bool = False,
+) -> Manifest:
+    """Fill the empty library of ``home`` from a back-up; see ``restore_backup``.
+
+    Tables are created in the database of ``$HOMER_DATABASE_URL`` if it has none.
+
+    Raises:
+        InputError: the file is no back-up, is incomplete or altered, exceeds a limit, or the
+            library is not empty; nothing was changed.
+        DatabaseError: the database cannot be reached or failed; no row was stored.
+    """
+    check_archive(path, progress, limits)
+    url = os.environ.get("HOMER_DATABASE_URL")
+    if url and not has_tables(url):
+        migrate(url)
+    with open_store(home) as store:
+        require_empty_library(store)
+        return restore_backup(store, path, progress, limits, rights=rights)

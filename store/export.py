@@ -420,3 +420,17 @@ class RowMapping:
             continue_ids_after(self._session, table, max(ids))
             return {row_id: row_id for row_id in ids}
         return dict(zip(sorted(ids), allocate_ids(self._session, table, len(ids)), strict=True))
+
+
+def import_exported_video(
+    store: Store, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
+) -> Imported:
+    """Import the video of an export into a library.
+
+    Raises:
+        InputError: the file is no export, is incomplete or altered, exceeds a limit, or the video
+            is in the library already; nothing was changed.
+        DatabaseError: the database failed; nothing of the video was stored.
+    """
+    with open_export(path, limits) as parcel:
+        return import_video(store, parcel, parcel.contents(), progress)

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.rights import Deed, acting_user
-from flows.check import import_exported_video
 from flows.removal import delete_video_rows
 from library.removal import export_video
 from people.across_videos import rename
@@ -23,6 +22,7 @@ from people.corrections import undo
 from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
 from store.database import Store
+from store.export import import_exported_video
 from store.queries.rights import acting_name, audit_entries, record_deed
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.library import Quiet

@@ -17,12 +17,11 @@ from sqlalchemy import create_engine, text
 
 from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
-from flows.check import restore_library
 from flows.removal import delete_video_rows
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.archive import Manifest
-from store.backup import back_up, restore_backup
+from store.backup import back_up, restore_backup, restore_library
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.embedded import EmbeddedPostgres

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from flows.check import import_exported_video, restore_library
 from graphs.replay import replay
 from people.forget import restore_forgotten
+from store.backup import restore_library
 from store.database import Store
+from store.export import import_exported_video
 from tests.support.library import FULL, Quiet, all_dumps
 from tests.support.release_files import ABOUT, EXPORT, FORGOTTEN, LIBRARY, RELEASES
 

@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from domain.errors import DatabaseError, InputError
 from domain.memories import Scope
 from domain.people import Forgotten
-from flows.check import import_exported_video
 from flows.removal import delete_video_rows
 from library.memory import dump_lines
 from library.people import likely_same_people, people_of_library, person_of_library
@@ -26,6 +25,7 @@ from people.forget import forget, restore_forgotten
 from people.likely_same import join_sure, likely_in_other_videos
 from store import vector_index
 from store.database import Store, open_store
+from store.export import import_exported_video
 from store.home import Home
 from store.queries.characters import people_in_view
 from store.vector_index import EXEMPLARS, build_index, has_index, index_name

@@ -15,7 +15,6 @@ from domain.errors import InputError
 from domain.skills import JudgedTrajectory
 from domain.trajectory import ForkEdit
 from domain.watching import Imported
-from flows.check import import_exported_video
 from flows.removal import delete_video_rows
 from graphs.replay import replay
 from graphs.runner import Runner
@@ -24,6 +23,7 @@ from library.removal import export_video
 from library.videos import all_videos
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
+from store.export import import_exported_video
 from store.home import Home
 from store.queries.backup import exported_tables
 from store.queries.learning import put_judgement

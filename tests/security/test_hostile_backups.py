@@ -18,12 +18,11 @@ from cli.main import app
 from domain.errors import InputError
 from domain.settings import ImportLimits
 from domain.trajectory import ForkEdit
-from flows.check import restore_library
 from graphs.runner import Runner
 from library.rights import change_group, give_right, rights_on
 from library.videos import all_videos
 from store.archive import IMAGES_MEMBER
-from store.backup import back_up, check_archive
+from store.backup import back_up, check_archive, restore_library
 from store.database import Store
 from store.queries.rights import list_members, rights_enforced, sees_everything
 from tests.support.altered_exports import (

@@ -22,7 +22,6 @@ from domain.calls import CallRecord
 from domain.errors import HomerError, InputError
 from domain.settings import ImportLimits
 from domain.trajectory import ForkEdit
-from flows.check import import_exported_video
 from flows.removal import delete_video_rows
 from graphs.runner import Runner
 from library.removal import export_video
@@ -30,7 +29,7 @@ from library.videos import all_videos, check_video
 from perception.images import decode_image
 from store.archive import ANY_RATIO_BELOW
 from store.database import Store
-from store.export import ROWS
+from store.export import ROWS, import_exported_video
 from store.queries.trajectories import add_call, call_of_video, messages_of
 from store.tables.schema import ModelCallRow, VideoRow
 from tests.support.altered_exports import export_with, members_of, written

@@ -31,7 +31,6 @@ from domain.settings import MemorySettings, Settings, WatchSettings, WorkSetting
 from domain.trajectory import canonical_event
 from flows import executors
 from flows.build import build
-from flows.check import import_exported_video
 from flows.executors import direct_executor
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
@@ -50,6 +49,7 @@ from skills.library import list_skills
 from skills.writer import LocalSkillWriter
 from store.backup import back_up, check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
+from store.export import import_exported_video
 from store.home import Home
 from store.queries.trajectories import calls_of, events_of, list_trajectories
 from store.tables.schema import BlobRow, KeyframeRow, VideoRow
